@@ -1,0 +1,30 @@
+"""Gaussian-process regression on large data by composite likelihood.
+
+A composite is a list of (index set, weight) terms; everything is a weighted sum, over the terms, of the exact
+Gaussian process's quantity on that small set.
+"""
+
+from compositegp.composite import Composite, conditioning_sets, segment
+from compositegp.kernels import OnColumns
+from compositegp.linalg import NumericalWarning
+from compositegp.means import Constant, Linear
+from compositegp.posteriors import Belief, FactoredComposite, factorize, posterior, prior, project, update
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Belief",
+    "Composite",
+    "Constant",
+    "FactoredComposite",
+    "Linear",
+    "NumericalWarning",
+    "OnColumns",
+    "conditioning_sets",
+    "factorize",
+    "posterior",
+    "prior",
+    "project",
+    "segment",
+    "update",
+]

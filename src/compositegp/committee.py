@@ -1,0 +1,216 @@
+"""Committee rules: how experts that each see one segment are combined, point by point.
+
+All of them are sums of the same per-segment evidence as a composite's. With σ₀² the prior variance of a test
+value z and σ_k² its variance given segment k alone, the combined precision is
+
+    a / σ₀² + Σ_k β_k (1/σ_k² − 1/σ₀²)
+
+and the rules differ in the weights β_k of the experts and in the exponent a of the prior:
+
+======  ==============================================  =======================
+rule    β_k                                             a
+======  ==============================================  =======================
+poe     1                                               Σ β_k: each expert
+gpoe    1/K, or entropy change normalised to sum to 1   brings the prior
+bcm     1                                               1
+rbcm    entropy change ½ ln(σ₀²/σ_k²)                   1
+grbcm   1, then as rbcm; experts and prior given the    1
+        communication set
+======  ==============================================  =======================
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.arrays import Floats
+from compositegp.composite import Composite, Observations, factor_stacks
+from compositegp.kernels import diagonal, gram
+from compositegp.linalg import JITTER_START, solve_lower
+from compositegp.means import evaluate_mean
+from compositegp.posteriors import Belief, posterior
+from compositegp.threads import blas_threads_for
+from compositegp.validation import check_index_sets, check_points
+
+RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
+WEIGHTS = ("unit", "uniform", "entropy")
+_DEFAULT_WEIGHTS = {"poe": "unit", "gpoe": "uniform", "bcm": "unit", "rbcm": "entropy", "grbcm": "entropy"}
+
+
+class Marginals(NamedTuple):
+    """Beliefs about single latent values, one at a time: a committee's rule says nothing about pairs.
+
+    Attributes
+    ----------
+    mean : array of shape (M,)
+    variance : array of shape (M,)
+    """
+
+    mean: Floats
+    variance: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """What each segment alone says about each test value.
+
+    Attributes
+    ----------
+    prior_mean, prior_variance : arrays of shape (M,)
+        Before any expert; with a communication set, given that set.
+    mean, variance : arrays of shape (K, M)
+        Given segment k (and the communication set).
+    """
+
+    prior_mean: Floats
+    prior_variance: Floats
+    mean: Floats
+    variance: Floats
+
+    def entropy_changes(self) -> Floats:
+        """½ ln(σ₀²/σ_k²), shape (K, M): how much each expert has learned."""
+        return np.asarray(0.5 * np.log(self.prior_variance / self.variance))
+
+    def combine(self, weights: Floats, prior_exponent: Floats | float = 1.0) -> Marginals:
+        """Combine the experts with weights of shape (K, M) and an exponent of the prior."""
+        prior_precision = 1 / self.prior_variance
+        precision = prior_exponent * prior_precision + (weights * (1 / self.variance - prior_precision)).sum(axis=0)
+        shift = (weights * (self.mean - self.prior_mean) / self.variance).sum(axis=0)
+        return Marginals(self.prior_mean + shift / precision, 1 / precision)
+
+
+def predict(
+    kernel: Kernel,
+    X: Any,
+    y: Any,
+    Z: Any,
+    segments: Any,
+    *,
+    rule: str = "rbcm",
+    weights: str | None = None,
+    communication: Any = None,
+    mean: Any = None,
+    noise_variance: Any = None,
+) -> Marginals:
+    """Predict each latent value at `Z` by a committee of experts, one for each segment.
+
+    Parameters
+    ----------
+    kernel, X, y, Z, mean, noise_variance
+        As for `compositegp.posterior`.
+    segments : list of int arrays
+        Disjoint.
+    rule : {"poe", "gpoe", "bcm", "rbcm", "grbcm"}
+        Product of experts, generalised product (Cao and Fleet 2014), Bayesian committee machine (Tresp
+        2000), robust (Deisenroth and Ng 2015) and generalised robust (Liu et al. 2018) committee machine.
+    weights : {"unit", "uniform", "entropy"}, optional
+        Weights of the experts: 1, 1/K, or their entropy change (for ``gpoe`` normalised to sum to one). By
+        default those of the rule's authors.
+    communication : int array, optional
+        For ``grbcm``: the points that every expert sees; the first segment if left out.
+
+    Returns
+    -------
+    Marginals
+    """
+    weights = _check_rule(rule, weights)
+    data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
+    points = check_points(Z, "Z", data.X.shape[1])
+    shared, parts = _communication(segments, communication) if rule == "grbcm" else (None, segments)
+    experts = _ask(data, points, parts, shared)
+    K = len(experts.mean)
+    if weights == "entropy":
+        beta = experts.entropy_changes()
+        if rule == "gpoe":
+            total = beta.sum(axis=0)
+            beta = np.divide(beta, total, out=np.full(beta.shape, 1 / K), where=total > 0)
+        elif rule == "grbcm":
+            beta[0] = 1.0  # Liu et al. (2018): the first expert beside the communication set counts in full
+    else:
+        beta = np.full(experts.mean.shape, 1.0 if weights == "unit" else 1 / K)
+    return experts.combine(beta, prior_exponent=beta.sum(axis=0) if rule in ("poe", "gpoe") else 1.0)
+
+
+def joint(
+    kernel: Kernel,
+    X: Any,
+    y: Any,
+    Z: Any,
+    segments: Any,
+    *,
+    rule: str = "bcm",
+    communication: Any = None,
+    mean: Any = None,
+    noise_variance: Any = None,
+) -> Belief:
+    """Belief about all of `Z` jointly by a committee whose experts have unit weight.
+
+    The joint Bayesian committee machine *is* the composite GP with the segments as terms, and the
+    generalised robust one is the conditional composite with one common conditioning set.
+
+    Parameters
+    ----------
+    rule : {"bcm", "grbcm"}
+        The other parameters are those of `predict`.
+
+    Returns
+    -------
+    Belief
+    """
+    if rule == "bcm":
+        composite = Composite.marginal(segments)
+    elif rule == "grbcm":
+        shared, parts = _communication(segments, communication)
+        composite = Composite.conditional([shared, *parts], [[], *[shared] * len(parts)])
+    else:
+        raise ValueError(f"rule must be bcm or grbcm for a joint belief; found {rule!r}.")
+    return posterior(kernel, X, y, Z, composite, mean=mean, noise_variance=noise_variance)
+
+
+def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
+    """Beliefs of the experts, each conditioned on `shared` if given."""
+    K, M = len(parts), len(Z)
+    prior_variance = diagonal(data.kernel, Z, noise=False)
+    explained, shift = (
+        np.zeros((K + 1, M)),
+        np.zeros((K + 1, M)),
+    )  # the first row: the communication set alone
+    if shared is None:
+        composite = Composite.marginal(parts)
+        first_expert = 1
+    else:
+        composite = Composite.conditional([shared, *parts], [[], *[shared] * K])
+        first_expert = 0
+    with blas_threads_for(max(composite.largest_block, 1)):
+        for factored in factor_stacks(data, composite):
+            V = solve_lower(factored.lower, gram(data.kernel, factored.points, Z))
+            rows = factored.stack.numbers + first_expert
+            explained[rows] = np.einsum("bnm,bnm->bm", V, V)
+            shift[rows] = np.einsum("bnm,bn->bm", V, factored.innovations)
+    # An expert may not claim to know a value exactly: its precision has to stay a number.
+    floor = JITTER_START * prior_variance
+    variance = np.maximum(prior_variance - explained, floor)
+    means = evaluate_mean(data.mean, Z) + shift
+    return Experts(means[0], variance[0], means[1:], np.minimum(variance[1:], variance[0]))
+
+
+def _communication(segments: Any, communication: Any) -> tuple[Any, list[Any]]:
+    parts = check_index_sets(segments, "segments")
+    if communication is None:
+        if len(parts) < 2:
+            raise ValueError("grbcm needs a communication set and at least one segment; found one segment.")
+        return parts[0], parts[1:]
+    (shared,) = check_index_sets([communication], "communication")
+    rest = [part[~np.isin(part, shared)] for part in parts]
+    return shared, [part for part in rest if len(part)]
+
+
+def _check_rule(rule: str, weights: str | None) -> str:
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {', '.join(RULES)}; found {rule!r}.")
+    weights = _DEFAULT_WEIGHTS[rule] if weights is None else weights
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}; found {weights!r}.")
+    return weights

@@ -1,0 +1,22 @@
+"""The mechanism: everything is a weighted sum, over small sets of points, of an exact GP's quantity."""
+
+from compositegp.composite.composite import Composite, Stack, Term
+from compositegp.composite.conditioning import conditioning_sets
+from compositegp.composite.evidence import Evidence, evidence
+from compositegp.composite.factors import FactoredStack, Observations, factor_stacks
+from compositegp.composite.latent import Latent
+from compositegp.composite.segments import segment
+
+__all__ = [
+    "Composite",
+    "Evidence",
+    "FactoredStack",
+    "Latent",
+    "Observations",
+    "Stack",
+    "Term",
+    "conditioning_sets",
+    "evidence",
+    "factor_stacks",
+    "segment",
+]

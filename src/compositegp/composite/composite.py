@@ -1,0 +1,219 @@
+"""A composite: a list of terms, each a small set of points and a weight. The choice of terms is the method."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from compositegp.arrays import Floats, Indices
+from compositegp.validation import check_count, check_index_sets
+
+
+class Term(NamedTuple):
+    """One factor p(y_S | z)^w of a composite.
+
+    Attributes
+    ----------
+    indices : int array
+        S, the points of the term.
+    weight : float
+        w.
+    """
+
+    indices: Indices
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Blocks of equal size, to be worked on together.
+
+    A block is an ordered set of points, read in stages; the weight of a stage is that of
+    p(y_stage | y_earlier stages, z). By the chain rule a block stands for one term per stage, its points up
+    to there: a single stage is a single term, and a conditional term is a stage of weight 0 (what is
+    conditioned on) followed by one of weight 1. One factorisation serves all the stages of a block.
+
+    Attributes
+    ----------
+    indices : int array of shape (blocks, n)
+    stops : tuple of int
+        Where each stage ends; the last is n.
+    weights : array of shape (blocks, stages)
+    numbers : int array of shape (blocks,)
+        Which segment or term, in the user's count, each block is; for messages.
+    """
+
+    indices: Indices
+    stops: tuple[int, ...]
+    weights: Floats
+    numbers: Indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, blocks: slice) -> "Stack":
+        return Stack(self.indices[blocks], self.stops, self.weights[blocks], self.numbers[blocks])
+
+    @property
+    def row_weights(self) -> Floats:
+        """Weight of each point given those before it in its block, shape (blocks, n)."""
+        return np.repeat(self.weights, np.diff([0, *self.stops]), axis=1)
+
+    def terms(self) -> Iterator[Term]:
+        """Terms that the blocks stand for."""
+        # Σ_stages ω_s ln p(y_s | y_<s, z) = Σ_s (ω_s − ω_s+1) ln p(y_≤s | z)
+        weights = self.weights - np.pad(self.weights[:, 1:], ((0, 0), (0, 1)))
+        for indices, term_weights in zip(self.indices, weights, strict=True):
+            for stop, weight in zip(self.stops, term_weights, strict=True):
+                if weight != 0:
+                    yield Term(indices[:stop], float(weight))
+
+
+class Composite:
+    """A weighted list of small sets of points, which stands for p(z) Π_S p(y_S | z)^w.
+
+    Use a classmethod for a known method, or give your own terms.
+
+    Parameters
+    ----------
+    terms : iterable of (indices, weight)
+        Sets of points, none empty, and their weights. A set may not name a point twice; different sets may
+        share points.
+
+    Examples
+    --------
+    >>> Composite.marginal([[0, 1, 2], [3, 4]])
+    Composite(2 terms over 5 points)
+    >>> Composite([([0, 1, 2], 1.0), ([1, 2, 3], 1.0), ([1, 2], -1.0)])
+    Composite(3 terms over 4 points)
+    """
+
+    stacks: tuple[Stack, ...]
+
+    def __init__(self, terms: Iterable[tuple[Any, float]]) -> None:
+        pairs = list(terms)
+        if not pairs or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
+            raise ValueError(f"terms must be (indices, weight) pairs, at least one; found {pairs!r:.80}.")
+        sets = check_index_sets([indices for indices, _ in pairs], "terms")
+        weights = np.asarray([weight for _, weight in pairs], dtype=np.float64)
+        if not np.isfinite(weights).all():
+            raise ValueError(f"terms[{int(np.argmin(np.isfinite(weights)))}] has a weight that is not finite.")
+        _check_filled(sets, "terms")
+        self.stacks = _stack([(s, (len(s),), (w,)) for s, w in zip(sets, weights, strict=True)])
+
+    @classmethod
+    def full(cls, n_samples: int) -> "Composite":
+        """Build the exact Gaussian process: one term, all the points."""
+        return cls([(np.arange(check_count(n_samples, "n_samples")), 1.0)])
+
+    @classmethod
+    def marginal(cls, segments: Any) -> "Composite":
+        """Build the paper's composite GP: each of some disjoint segments is a term of weight one."""
+        return cls([(indices, 1.0) for indices in _check_disjoint(segments)])
+
+    @classmethod
+    def pointwise(cls, n_samples: int) -> "Composite":
+        """Build the composite in which every point is a term of its own (with inducing points: FITC)."""
+        numbers = np.arange(check_count(n_samples, "n_samples"))
+        return cls._of_stacks((Stack(numbers[:, None], (1,), np.ones((n_samples, 1)), numbers),))
+
+    @classmethod
+    def conditional(cls, segments: Any, conditioning: Any) -> "Composite":
+        """Build a block Vecchia composite: each segment given some of the points before it.
+
+        Parameters
+        ----------
+        segments : list of int arrays
+            Disjoint, in the order in which the data are read.
+        conditioning : list of int arrays
+            For each segment, points of earlier segments (as `conditioning_sets` finds them); may be empty.
+            All empty is `marginal`; all the earlier points is the exact Gaussian process.
+        """
+        parts = _check_disjoint(segments)
+        given = check_index_sets(conditioning, "conditioning")
+        if len(given) != len(parts):
+            raise ValueError(
+                f"conditioning has {len(given)} set(s) for {len(parts)} segment(s). Give one for each."
+            )
+        owner = np.full(1 + max(s.max(initial=0) for s in [*parts, *given]), len(parts))
+        for number, part in enumerate(parts):
+            owner[part] = number
+        for number, earlier in enumerate(given):
+            if (owner[earlier] >= number).any():
+                late = earlier[np.argmax(owner[earlier] >= number)]
+                raise ValueError(
+                    f"conditioning[{number}] has point {late}, which is in no segment before segment {number}. "
+                    "Condition a segment on points of earlier segments only."
+                )
+        blocks: list[_Block] = [
+            (np.concatenate([earlier, part]), (len(earlier), len(earlier) + len(part)), (0.0, 1.0))
+            if len(earlier)
+            else (part, (len(part),), (1.0,))
+            for part, earlier in zip(parts, given, strict=True)
+        ]
+        return cls._of_stacks(_stack(blocks))
+
+    @classmethod
+    def _of_stacks(cls, stacks: tuple[Stack, ...]) -> "Composite":
+        composite = cls.__new__(cls)
+        composite.stacks = stacks
+        return composite
+
+    @property
+    def terms(self) -> list[Term]:
+        """All (indices, weight) terms; a conditional segment is a positive and a negative one."""
+        return [term for stack in self.stacks for term in stack.terms()]
+
+    @property
+    def n_points(self) -> int:
+        """Number of points that the composite needs: the largest index plus one."""
+        return 1 + max(int(stack.indices.max()) for stack in self.stacks)
+
+    @property
+    def largest_block(self) -> int:
+        """Size of the largest matrix that has to be factorised."""
+        return max(int(stack.indices.shape[1]) for stack in self.stacks)
+
+    def __repr__(self) -> str:
+        n_terms = sum(len(stack) * len(stack.stops) for stack in self.stacks)
+        return f"Composite({n_terms} terms over {self.n_points} points)"
+
+
+_Block = tuple[Indices, tuple[int, ...], tuple[float, ...]]  # indices, ends of the stages, their weights
+
+
+def _stack(blocks: list[_Block]) -> tuple[Stack, ...]:
+    """Group blocks by their stages."""
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for number, (_, stops, _) in enumerate(blocks):
+        alike.setdefault(stops, []).append(number)
+    return tuple(
+        Stack(
+            np.stack([blocks[number][0] for number in numbers]),
+            stops,
+            np.asarray([blocks[number][2] for number in numbers], dtype=np.float64),
+            np.asarray(numbers, dtype=np.intp),
+        )
+        for stops, numbers in alike.items()
+    )
+
+
+def _check_filled(sets: list[Indices], name: str) -> None:
+    for number, indices in enumerate(sets):
+        if not len(indices):
+            raise ValueError(f"{name}[{number}] is empty. Leave it out.")
+
+
+def _check_disjoint(segments: Any) -> list[Indices]:
+    sets = check_index_sets(segments, "segments")
+    if not sets:
+        raise ValueError("segments is empty. Give at least one segment.")
+    _check_filled(sets, "segments")
+    values, counts = np.unique(np.concatenate(sets), return_counts=True)
+    if counts.max() > 1:
+        raise ValueError(
+            f"segments name point {values[counts.argmax()]} twice. Give each point to one segment; for terms "
+            "that share points use Composite(terms)."
+        )
+    return sets

@@ -1,0 +1,145 @@
+"""Small exact Gaussian processes: the factorised covariance and whitened data of each block."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.arrays import Floats, add_to_diagonal, keep_freed_memory
+from compositegp.composite.composite import Composite, Stack
+from compositegp.kernels import gram
+from compositegp.linalg import (
+    JITTER_END,
+    NumericalWarning,
+    SingularMatrixError,
+    cholesky,
+    solve_lower_vectors,
+)
+from compositegp.means import Mean, as_mean, evaluate_mean
+from compositegp.messages import warn_caller
+from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
+
+_BATCH_ELEMENTS = 2**18  # matrix elements worked on at once: what a core's cache holds
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Checked data under a model.
+
+    Attributes
+    ----------
+    kernel : scikit-learn kernel
+        Its white part is the noise of the observations.
+    mean : callable
+        Prior mean of points (n, d).
+    X : array of shape (n, d)
+    residuals : array of shape (n,)
+        y less its prior mean.
+    noise_variance : array of shape (n,) or None
+        Noise of each point, beside the kernel's own.
+    """
+
+    kernel: Kernel
+    mean: Mean
+    X: Floats
+    residuals: Floats
+    noise_variance: Floats | None
+
+    @classmethod
+    def checked(
+        cls, kernel: Any, X: Any, y: Any, *, mean: Any, noise_variance: Any, n_columns: int | None = None
+    ) -> "Observations":
+        """Build from what a user gives; bad input raises a ValueError that names it."""
+        kernel, mean = check_kernel(kernel), as_mean(mean)
+        points = check_points(X, "X", n_columns)
+        residuals = check_targets(y, len(points)) - evaluate_mean(mean, points)
+        return cls(kernel, mean, points, residuals, check_noise_variance(noise_variance, len(points)))
+
+    @property
+    def least_noise_variance(self) -> float:
+        """Least noise of a point, beside the kernel's own."""
+        return 0.0 if self.noise_variance is None else float(self.noise_variance.min())
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredStack:
+    """Blocks of equal size, factorised.
+
+    Attributes
+    ----------
+    stack : Stack
+    points : array of shape (blocks, n, d)
+    lower : array of shape (blocks, n, n)
+        C with C Cᵀ = Σ_kk, noise included; above the diagonal it is undefined.
+    innovations : array of shape (blocks, n)
+        C⁻¹ (y_k − μ_k).
+    """
+
+    stack: Stack
+    points: Floats
+    lower: Floats
+    innovations: Floats
+
+    def __getitem__(self, blocks: slice) -> "FactoredStack":
+        return FactoredStack(self.stack[blocks], self.points[blocks], self.lower[blocks], self.innovations[blocks])
+
+
+def factor_stacks(observations: Observations, composite: Composite) -> Iterator[FactoredStack]:
+    """Factorise the blocks of a composite, a batch at a time, so that a sum over them holds only one.
+
+    Warns once, when all is done, if a covariance was singular and had to be given a jitter.
+    """
+    if composite.n_points > len(observations.X):
+        raise ValueError(
+            f"composite names point {composite.n_points - 1}, but X has only {len(observations.X)} point(s). "
+            "Make the composite from the segments of this X."
+        )
+    keep_freed_memory()
+    worst, where, count = 0.0, 0, 0
+    for stack in composite.stacks:
+        for blocks in batches(len(stack), stack.indices.shape[1] ** 2):
+            factored, jitter = _factor(observations, stack[blocks])
+            if jitter.any():
+                count += int(np.count_nonzero(jitter))
+                if jitter.max() > worst:
+                    worst, where = float(jitter.max()), int(factored.stack.numbers[jitter.argmax()])
+            yield factored
+    if count:
+        warn_caller(
+            f"The covariance of {count} segment(s) under kernel {observations.kernel} is singular in double "
+            f"precision; up to {worst:.0e} of its mean diagonal (segment {where}) was added as noise. Add a "
+            "WhiteKernel to the kernel, or give noise_variance, to set the noise yourself.",
+            NumericalWarning,
+        )
+
+
+def batches(count: int, elements_each: int) -> Iterator[slice]:
+    """Slices of range(count) so that a batch holds a bounded number of matrix elements."""
+    step = max(1, _BATCH_ELEMENTS // max(1, elements_each))
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+
+def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Floats]:
+    points = observations.X[stack.indices]
+    K_kk = gram(observations.kernel, points)
+    if observations.noise_variance is not None:
+        add_to_diagonal(K_kk, observations.noise_variance[stack.indices])
+    if not np.isfinite(K_kk).all():
+        raise LinAlgError(
+            f"Kernel {observations.kernel} gives a covariance that is not finite in segment "
+            f"{stack.numbers[np.argmin(np.isfinite(K_kk).all(axis=(1, 2)))]}. Scale the inputs, or choose "
+            "hyper-parameters of their size."
+        )
+    try:
+        lower, jitter = cholesky(K_kk)
+    except SingularMatrixError as error:
+        raise LinAlgError(
+            f"The covariance of segment {stack.numbers[error.index]} under kernel {observations.kernel} is not "
+            f"positive definite, not even with {JITTER_END:.0e} of its mean diagonal added. Add a WhiteKernel "
+            "to the kernel or raise its noise_level, remove duplicate points, or check that the kernel is one."
+        ) from error
+    innovations = solve_lower_vectors(lower, observations.residuals[stack.indices])
+    return FactoredStack(stack, points, lower, innovations), jitter

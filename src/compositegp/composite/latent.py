@@ -1,0 +1,60 @@
+"""The latent that a composite informs about: z at the test points, or u at the inducing points."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.arrays import Floats
+from compositegp.kernels import diagonal, gram
+from compositegp.linalg import independence, solve_right
+from compositegp.means import Mean, evaluate_mean
+
+_SURELY_REGULAR = 1e-8  # smallest squared pivot, over the largest, with which a Cholesky factor is trusted
+
+
+@dataclass(frozen=True, eq=False)
+class Latent:
+    """Latent values in whitened coordinates: z = mean + root · ξ with ξ standard normal before any data.
+
+    Attributes
+    ----------
+    points : array of shape (M, d)
+    mean : array of shape (M,)
+    root : array of shape (M, r)
+        root · rootᵀ = Σ_zz. Where Σ_zz is singular in float64, r < M: the latent is its numerically
+        independent part.
+    unroot : array of shape (M, r) or None
+        The pseudo-inverse of `root`, transposed; None where `root` is triangular and a solve does it.
+    """
+
+    points: Floats
+    mean: Floats
+    root: Floats
+    unroot: Floats | None
+
+    @classmethod
+    def prior(cls, kernel: Kernel, points: Floats, mean: Mean, noise_variance: float = 0.0) -> "Latent":
+        """Whiten the Gaussian process prior at some points.
+
+        `noise_variance` is the least noise that the data have beside the kernel's own: the less noise, the
+        more of the prior's small directions are lost to rounding and have to be left out.
+        """
+        K_zz = gram(kernel, points, points)
+        lower, failed = dpotrf(K_zz.T, lower=0, clean=1)
+        pivots = np.diagonal(lower) ** 2
+        if not failed and pivots.min() > _SURELY_REGULAR * pivots.max():
+            return cls(points, evaluate_mean(mean, points), np.ascontiguousarray(lower.T), None)
+        values, vectors = np.linalg.eigh(K_zz)
+        latent_variance = diagonal(kernel, points, noise=False)
+        noise = (diagonal(kernel, points) - latent_variance).min() + noise_variance
+        keep = values > max(independence(len(values), noise, latent_variance.max()) * values[-1], 0.0)
+        scale = np.sqrt(values[keep])
+        return cls(points, evaluate_mean(mean, points), vectors[:, keep] * scale, vectors[:, keep] / scale)
+
+    def whiten(self, covariances: Floats) -> Floats:
+        """Covariances with z, shape (..., M), as covariances with ξ, shape (..., r); may overwrite them."""
+        if self.unroot is None:
+            return solve_right(self.root, covariances)
+        return np.asarray(covariances @ self.unroot)

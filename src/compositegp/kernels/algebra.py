@@ -1,0 +1,176 @@
+"""Constant, white and linear kernels, and the algebra of kernels: sum, product, power."""
+
+from array_api_compat import array_namespace
+from sklearn.gaussian_process.kernels import (
+    ConstantKernel,
+    DotProduct,
+    Exponentiation,
+    Kernel,
+    Product,
+    Sum,
+    WhiteKernel,
+)
+
+from compositegp.arrays import Array, add_to_diagonal
+from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+
+
+def _transposed(Y: Array) -> Array:
+    return array_namespace(Y).matrix_transpose(Y)
+
+
+def _one_derivative(kernel: Kernel, value: Array, derivative: Array) -> Linearized:
+    """Linearization of a kernel with a single hyper-parameter, which may be fixed."""
+    xp = array_namespace(value)
+    p = len(free_hyperparameters(kernel))
+    return Linearized(
+        value,
+        lambda cotangent: xp.sum(cotangent * derivative, axis=(-2, -1))[..., None][..., :p],
+        lambda: derivative[..., None, :, :][..., :p, :, :],
+    )
+
+
+@rule(gram, ConstantKernel)
+def _constant_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    m = (X if Y is None else Y).shape[-2]
+    return array_namespace(X).full((*X.shape[:-1], m), float(kernel.constant_value), dtype=X.dtype)
+
+
+@rule(diagonal, ConstantKernel)
+def _constant_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
+    return array_namespace(X).full(X.shape[:-1], float(kernel.constant_value), dtype=X.dtype)
+
+
+@rule(linearize, ConstantKernel)
+def _constant_linearize(kernel: Kernel, X: Array) -> Linearized:
+    value = _constant_gram(kernel, X)
+    return _one_derivative(kernel, value, value)
+
+
+@rule(gram, WhiteKernel)
+def _white_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    m = (X if Y is None else Y).shape[-2]
+    K = array_namespace(X).zeros((*X.shape[:-1], m), dtype=X.dtype)
+    _add_gram(K, kernel, X, Y)
+    return K
+
+
+@rule(diagonal, WhiteKernel)
+def _white_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
+    return array_namespace(X).full(X.shape[:-1], float(kernel.noise_level) if noise else 0.0, dtype=X.dtype)
+
+
+@rule(linearize, WhiteKernel)
+def _white_linearize(kernel: Kernel, X: Array) -> Linearized:
+    value = _white_gram(kernel, X)
+    return _one_derivative(kernel, value, value)
+
+
+@rule(gram, DotProduct)
+def _linear_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    return X @ _transposed(X if Y is None else Y) + kernel.sigma_0**2
+
+
+@rule(diagonal, DotProduct)
+def _linear_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
+    return array_namespace(X).sum(X * X, axis=-1) + kernel.sigma_0**2
+
+
+@rule(linearize, DotProduct)
+def _linear_linearize(kernel: Kernel, X: Array) -> Linearized:
+    value = _linear_gram(kernel, X)
+    derivative = array_namespace(X).full(value.shape, 2 * kernel.sigma_0**2, dtype=X.dtype)
+    return _one_derivative(kernel, value, derivative)
+
+
+@rule(gram, Sum)
+def _sum_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    first, second = _costlier_first(kernel)
+    K = gram(first, X, Y)
+    _add_gram(K, second, X, Y)
+    return K
+
+
+@rule(diagonal, Sum)
+def _sum_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
+    return diagonal(kernel.k1, X, noise=noise) + diagonal(kernel.k2, X, noise=noise)
+
+
+@rule(linearize, Sum)
+def _sum_linearize(kernel: Kernel, X: Array) -> Linearized:
+    xp = array_namespace(X)
+    first, second = linearize(kernel.k1, X), linearize(kernel.k2, X)
+    return Linearized(
+        first.value + second.value,
+        lambda cotangent: xp.concat([first.pullback(cotangent), second.pullback(cotangent)], axis=-1),
+        lambda: xp.concat([first.jacobian(), second.jacobian()], axis=-3),
+    )
+
+
+@rule(gram, Product)
+def _product_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    first, second = _costlier_first(kernel)
+    K = gram(first, X, Y)
+    K *= float(second.constant_value) if type(second) is ConstantKernel else gram(second, X, Y)
+    return K
+
+
+@rule(diagonal, Product)
+def _product_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
+    return diagonal(kernel.k1, X, noise=noise) * diagonal(kernel.k2, X, noise=noise)
+
+
+@rule(linearize, Product)
+def _product_linearize(kernel: Kernel, X: Array) -> Linearized:
+    xp = array_namespace(X)
+    first, second = linearize(kernel.k1, X), linearize(kernel.k2, X)
+    return Linearized(
+        first.value * second.value,
+        lambda cotangent: xp.concat(
+            [first.pullback(cotangent * second.value), second.pullback(cotangent * first.value)], axis=-1
+        ),
+        lambda: xp.concat(
+            [
+                first.jacobian() * second.value[..., None, :, :],
+                second.jacobian() * first.value[..., None, :, :],
+            ],
+            axis=-3,
+        ),
+    )
+
+
+@rule(gram, Exponentiation)
+def _power_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    return gram(kernel.kernel, X, Y) ** kernel.exponent
+
+
+@rule(diagonal, Exponentiation)
+def _power_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
+    return diagonal(kernel.kernel, X, noise=noise) ** kernel.exponent
+
+
+@rule(linearize, Exponentiation)
+def _power_linearize(kernel: Kernel, X: Array) -> Linearized:
+    base = linearize(kernel.kernel, X)
+    slope = kernel.exponent * base.value ** (kernel.exponent - 1)
+    return Linearized(
+        base.value**kernel.exponent,
+        lambda cotangent: base.pullback(cotangent * slope),
+        lambda: base.jacobian() * slope[..., None, :, :],
+    )
+
+
+def _costlier_first(kernel: Kernel) -> tuple[Kernel, Kernel]:
+    cheap = (ConstantKernel, WhiteKernel)
+    return (kernel.k2, kernel.k1) if type(kernel.k1) in cheap else (kernel.k1, kernel.k2)
+
+
+def _add_gram(K: Array, kernel: Kernel, X: Array, Y: Array | None) -> None:
+    """Add a kernel's Gram matrix to `K` in place, touching no more of it than the kernel does."""
+    if type(kernel) is WhiteKernel:
+        if Y is None:
+            add_to_diagonal(K, float(kernel.noise_level))
+    elif type(kernel) is ConstantKernel:
+        K += float(kernel.constant_value)
+    else:
+        K += gram(kernel, X, Y)

@@ -1,0 +1,68 @@
+"""Squared distances between points, and weighted sums of them, for batches of point sets."""
+
+import math
+
+import numpy as np
+from array_api_compat import array_namespace
+from scipy.spatial.distance import cdist
+
+from compositegp.arrays import Array
+
+_SMALL = 32 * 32  # pairs per set under which one vectorised pass beats a loop over the batch
+_WIDE = 1e3  # extent, in length scales, beyond which products of coordinates lose too many digits
+
+
+def squared_distances(X: Array, Y: Array) -> Array:
+    """Squared Euclidean distances, by differences and not by products, so that none is lost to rounding.
+
+    Parameters
+    ----------
+    X : array of shape (..., n, d)
+    Y : array of shape (..., m, d), its batch axes those of `X`, or none
+
+    Returns
+    -------
+    array of shape (..., n, m), freshly allocated
+    """
+    n, m, d = X.shape[-2], Y.shape[-2], X.shape[-1]
+    batch = X.shape[:-2]
+    if isinstance(X, np.ndarray):
+        if Y.ndim == 2:
+            return cdist(X.reshape(-1, d), Y, "sqeuclidean").reshape(*batch, n, m)
+        if n * m > _SMALL:
+            distances = np.empty((math.prod(batch), n, m))
+            for out, x, y in zip(distances, X.reshape(-1, n, d), Y.reshape(-1, m, d), strict=True):
+                cdist(x, y, "sqeuclidean", out=out)
+            return distances.reshape(*batch, n, m)
+    total = (X[..., :, None, 0] - Y[..., None, :, 0]) ** 2
+    for column in range(1, d):
+        total += (X[..., :, None, column] - Y[..., None, :, column]) ** 2
+    return total
+
+
+def squared_differences(X: Array, column: int) -> Array:
+    """(x_i − x_j)² in one column: shape (..., n, n) for `X` of shape (..., n, d)."""
+    return (X[..., :, None, column] - X[..., None, :, column]) ** 2
+
+
+def weighted_squared_differences(weights: Array, X: Array) -> Array:
+    """Σ_ij weights_ij (x_i − x_j)² for every column, by matrix products: no (n, n, d) array.
+
+    Parameters
+    ----------
+    weights : array of shape (..., n, n)
+    X : array of shape (..., n, d)
+
+    Returns
+    -------
+    array of shape (..., d)
+    """
+    xp = array_namespace(X)
+    centred = X - xp.mean(X, axis=-2, keepdims=True)
+    if xp.max(xp.abs(centred)) > _WIDE:
+        columns = [xp.sum(weights * squared_differences(X, c), axis=(-2, -1)) for c in range(X.shape[-1])]
+        return xp.stack(columns, axis=-1)
+    # Σ w_ij (x_i² − 2 x_i x_j + x_j²)
+    totals = xp.sum(weights, axis=-1) + xp.sum(weights, axis=-2)
+    squares = xp.sum(totals[..., None] * centred**2, axis=-2)
+    return squares - 2 * xp.sum(centred * (weights @ centred), axis=-2)

@@ -1,0 +1,207 @@
+"""The one seam to LAPACK: factorisations that cope with singular matrices and say what they did.
+
+Every function takes leading batch axes.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf
+
+from compositegp.arrays import Array, Floats, add_to_diagonal
+
+JITTER_START = 1e-10
+"""First jitter tried on a singular covariance matrix, relative to its mean diagonal."""
+JITTER_END = 1e-6
+"""Largest jitter tried; beyond it the matrix is not a covariance."""
+DEPENDENT = 1e-10
+"""Eigenvalues of a prior covariance under this fraction of the largest are taken for zero if data have no noise."""
+TEMPERING_START = 1e-10
+"""Fraction of a term's covariance that is added to it where its data pin the latent down exactly."""
+TEMPERING_END = 1e-6
+
+_SMALL = 32  # matrices up to this size are factorised and solved across the batch, larger ones one by one
+
+
+class NumericalWarning(UserWarning):
+    """A result rests on a matrix that had to be changed to be factorised; says by how much."""
+
+
+class SingularMatrixError(LinAlgError):
+    """A matrix in a batch could not be factorised; ``index`` says which (flat index into the batch)."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(f"matrix {index} of the batch is not positive definite")
+        self.index = index
+
+
+class Factor(NamedTuple):
+    """Cholesky factors and what was added to factorise.
+
+    Attributes
+    ----------
+    lower : array of shape (..., n, n); above the diagonal it is undefined
+    jitter : array of shape (...), relative to the mean diagonal
+    """
+
+    lower: Array
+    jitter: Floats
+
+
+def cholesky(A: Floats) -> Factor:
+    """Cholesky factors of covariance matrices, which are overwritten.
+
+    A matrix that is singular in float64 gets a jitter that starts at `JITTER_START` of its mean diagonal
+    and grows tenfold up to `JITTER_END`; then `SingularMatrixError` is raised.
+
+    Parameters
+    ----------
+    A : array of shape (..., n, n), C-contiguous and symmetric
+
+    Returns
+    -------
+    Factor
+    """
+    batch, n = A.shape[:-2], A.shape[-1]
+    matrices = A.reshape(-1, n, n)
+    jitter = np.zeros(len(matrices))
+    if n <= _SMALL and _factorise_batch(matrices):
+        return Factor(A, jitter.reshape(batch))
+    for index, matrix in enumerate(matrices):
+        jitter[index] = _factorise(matrix, index)
+    return Factor(A, jitter.reshape(batch))
+
+
+def _factorise_batch(matrices: Floats) -> bool:
+    """Factorise all in one call, in place; False, and nothing changed, if any one is singular."""
+    floor = _pivot_floor(matrices)
+    try:
+        lower = np.linalg.cholesky(matrices)
+    except LinAlgError:
+        return False
+    if not (np.einsum("bii->bi", lower).min(axis=-1) > floor).all():
+        return False
+    matrices[...] = lower
+    return True
+
+
+def _factorise(matrix: Floats, index: int) -> float:
+    """Factorise one matrix in place; returns the relative jitter that this took."""
+    floor = float(_pivot_floor(matrix))
+    original = np.diagonal(matrix).copy()
+    jitter = 0.0
+    while jitter <= JITTER_END * 1.01:
+        # Read in Fortran order the matrix is its own transpose, so the upper factor is, in C order, the lower.
+        _, info = dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
+        if info == 0 and np.diagonal(matrix).min() > floor:
+            return jitter
+        jitter = 10 * jitter or JITTER_START
+        matrix[...] = np.triu(matrix, 1) + np.triu(matrix, 1).T  # what is above the diagonal is still there
+        np.fill_diagonal(matrix, original + jitter * original.mean())
+    raise SingularMatrixError(index)
+
+
+def _pivot_floor(matrices: Floats) -> Floats:
+    n = matrices.shape[-1]
+    largest = np.einsum("...ii->...i", matrices).max(axis=-1)
+    return np.asarray(np.sqrt(n * np.finfo(np.float64).eps * np.maximum(largest, np.finfo(np.float64).tiny)))
+
+
+def solve_lower(lower: Floats, B: Floats) -> Floats:
+    """Solve lower · X = B for batches of triangular matrices; `B` is overwritten with X and returned.
+
+    Parameters
+    ----------
+    lower : array of shape (..., n, n)
+    B : array of shape (..., n, m), C-contiguous
+    """
+    n = lower.shape[-1]
+    flat_lower, flat = lower.reshape(-1, n, n), B.reshape(-1, n, B.shape[-1])
+    if n <= _SMALL and len(flat) > 1:
+        for row in range(n):  # forward substitution, the whole batch at once
+            if row:
+                flat[:, row] -= (flat_lower[:, row, None, :row] @ flat[:, :row])[:, 0]
+            flat[:, row] /= flat_lower[:, row, row, None]
+        return B
+    for matrix, right in zip(flat_lower, flat, strict=True):
+        # X ᵀ lowerᵀ = Bᵀ, all read in Fortran order
+        dtrsm(1.0, matrix.T, right.T, side=1, lower=0, overwrite_b=1)
+    return B
+
+
+def solve_lower_vectors(lower: Floats, b: Floats) -> Floats:
+    """Solve lower · x = b for vectors: `b` of shape (..., n); returns a new array of that shape."""
+    return solve_lower(lower, np.array(b[..., None], order="C"))[..., 0]
+
+
+def solve_right(lower: Floats, B: Floats) -> Floats:
+    """B · lower⁻ᵀ for one triangular matrix (n, n) and rows `B`, shape (..., n), which are overwritten."""
+    rows = B.reshape(-1, lower.shape[-1])
+    # lower · Xᵀ = Bᵀ, read in Fortran order
+    dtrsm(1.0, lower.T, rows.T, side=0, lower=0, trans_a=1, overwrite_b=1)
+    return B
+
+
+def cholesky_of_complement(A: Floats) -> tuple[Floats, float]:
+    """Cholesky factors of I − A, where the eigenvalues of A lie in [0, 1] up to rounding.
+
+    Where an eigenvalue of A is so near to one that I − A has lost its digits, A is tempered: multiplied by
+    1 − δ, which is as if the data behind A had a covariance larger by the fraction δ. δ starts at
+    `TEMPERING_START`, is the same for the whole batch, and is returned.
+
+    Parameters
+    ----------
+    A : array of shape (..., n, n)
+
+    Returns
+    -------
+    lower : array of shape (..., n, n)
+    tempering : float
+    """
+    n = A.shape[-1]
+    tempering = 0.0
+    while tempering <= TEMPERING_END * 1.01:
+        complement = (tempering - 1.0) * A
+        add_to_diagonal(complement, 1.0)
+        matrices = complement.reshape(-1, n, n)
+        floor = math.sqrt(0.1 * (tempering or 10 * TEMPERING_START))
+        if _factorise_above(matrices, floor):
+            return complement, tempering
+        tempering = 10 * tempering or TEMPERING_START
+    raise LinAlgError("the evidence of a term about the latent is not that of a Gaussian process")
+
+
+def _factorise_above(matrices: Floats, floor: float) -> bool:
+    """Factorise in place; False if a matrix is not positive definite or a pivot is under the floor."""
+    if matrices.shape[-1] <= _SMALL:
+        try:
+            matrices[...] = np.linalg.cholesky(matrices)
+        except LinAlgError:
+            return False
+    else:
+        for matrix in matrices:
+            if dpotrf(matrix.T, lower=0, clean=1, overwrite_a=1)[1]:
+                return False
+    return bool((np.einsum("bii->bi", matrices) > floor).all())
+
+
+def independence(n: int, noise: float, variance: float) -> float:
+    """Fraction of the largest eigenvalue of a prior covariance (n, n) under which others are lost to rounding.
+
+    A direction of prior variance λ is seen in data only down to rounding errors, which a Cholesky factor of
+    the data's covariance amplifies by up to √(variance / noise), and whitening by 1/√λ; 10⁻⁶ is what may be
+    left of them.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    amplified = (1e6 * eps) ** 2 * variance / max(noise, DEPENDENT * variance) if variance > 0 else 0.0
+    return max(min(amplified, DEPENDENT), n * eps)
+
+
+def psd_root(A: Floats) -> Floats:
+    """A root of a positive semi-definite matrix (n, n): (n, r) with root · rootᵀ = A, up to rounding."""
+    values, vectors = np.linalg.eigh(A)
+    keep = values > 0
+    return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))

@@ -1,0 +1,92 @@
+"""The paper's recursion: one segment in, the belief out, the data dropped."""
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.arrays import Floats
+from compositegp.composite import Composite, Observations, factor_stacks
+from compositegp.composite.evidence import loadings
+from compositegp.linalg import (
+    SingularMatrixError,
+    cholesky,
+    cholesky_of_complement,
+    solve_lower,
+    solve_lower_vectors,
+)
+from compositegp.posteriors.belief import Belief, Whitened
+from compositegp.threads import blas_threads_for
+from compositegp.validation import check_points
+
+
+def update(
+    belief: Belief,
+    kernel: Kernel,
+    Z: Any,
+    X_k: Any,
+    y_k: Any,
+    *,
+    mean: Any = None,
+    noise_variance: Any = None,
+) -> Belief:
+    """Update the belief about the latent values at `Z` with one segment of data.
+
+    Segments in any order, one call each, give the belief of ``posterior`` with ``Composite.marginal``; a
+    single segment with all the data gives the exact Gaussian process. The belief passed in is left as it
+    was.
+
+    Parameters
+    ----------
+    belief : Belief
+        From `prior`, `update` or `posterior` (without inducing points), at the same `Z`.
+    kernel : scikit-learn kernel
+    Z : array of shape (M, d)
+    X_k : array of shape (n, d)
+    y_k : array of shape (n,)
+    mean : None, number or callable
+        Prior mean, the same that the belief began with.
+    noise_variance : None, number or array of shape (n,)
+        Noise variances of the points, beside the kernel's own.
+
+    Returns
+    -------
+    Belief
+    """
+    if not isinstance(belief, Belief) or belief.whitened is None:
+        raise ValueError(
+            "belief must come from prior(kernel, Z), or from an update or posterior without inducing points; "
+            f"found {belief!r}."
+        )
+    latent, location, scale = belief.whitened
+    points = check_points(Z, "Z", latent.points.shape[1])
+    if not np.array_equal(points, latent.points):
+        raise ValueError("Z are not the points that belief is about. Pass the same Z to prior and to update.")
+    data = Observations.checked(
+        kernel, X_k, y_k, mean=mean, noise_variance=noise_variance, n_columns=points.shape[1]
+    )
+    with blas_threads_for(max(len(data.X), len(points))):
+        (factored,) = factor_stacks(data, Composite.full(len(data.X)))
+        W = loadings(data.kernel, latent, factored)[0]
+        return Belief.of(Whitened(latent, *_update(location, scale, W, factored.innovations[0])))
+
+
+def _update(location: Floats, scale: Floats, W: Floats, innovations: Floats) -> tuple[Floats, Floats]:
+    """Liu et al. (2018), Section 4.2, in whitened coordinates.
+
+    With y_k − μ_k = C (W ξ + e) the paper's H_k is C W root⁻¹, and its G_k is C G Cᵀ.
+    """
+    conditional, tempering = cholesky_of_complement(W @ W.T)  # Σ_{y_k | z} = C (I − W Wᵀ) Cᵀ
+    W, innovations = np.sqrt(1 - tempering) * W, np.sqrt(1 - tempering) * innovations
+    HS = W @ scale
+    G = conditional @ conditional.T + HS @ HS.T
+    try:
+        lower, _ = cholesky(G)
+    except SingularMatrixError as error:
+        raise LinAlgError("The update lost all its digits. Add a WhiteKernel to the kernel.") from error
+    gain = solve_lower(lower, HS.copy())
+    location = location + scale @ (gain.T @ solve_lower_vectors(lower, innovations - W @ location))
+    # Σ̃_{z|y_1:k} = Σ̃ − Σ̃ Hᵀ G⁻¹ H Σ̃, by its root
+    remaining, _ = cholesky_of_complement(gain.T @ gain)
+    return location, scale @ remaining

@@ -1,0 +1,215 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Exponentiation,
+    ExpSineSquared,
+    Matern,
+    PairwiseKernel,
+    RationalQuadratic,
+    WhiteKernel,
+)
+from strategies import noisy_kernels, seeds
+
+from compositegp import OnColumns
+from compositegp.kernels import diagonal, gram, in_length_scales, jacobian, linearize, pullback
+
+ARD = np.array([0.5, 1.0, 2.0])
+KERNELS = [
+    ConstantKernel(2.0),
+    ConstantKernel(2.0, "fixed"),
+    WhiteKernel(0.3),
+    WhiteKernel(0.3, "fixed"),
+    RBF(0.8),
+    RBF(ARD),
+    RBF(ARD, "fixed"),
+    Matern(0.8, nu=0.5),
+    Matern(ARD, nu=0.5),
+    Matern(0.8, nu=1.5),
+    Matern(ARD, nu=1.5),
+    Matern(0.8, nu=2.5),
+    Matern(ARD, nu=2.5),
+    Matern(0.8, nu=np.inf),
+    Matern(ARD, nu=np.inf),
+    RationalQuadratic(0.7, 1.3),
+    RationalQuadratic(0.7, 1.3, alpha_bounds="fixed"),
+    RationalQuadratic(0.7, 1.3, length_scale_bounds="fixed"),
+    ExpSineSquared(0.7, 1.3),
+    ExpSineSquared(0.7, 1.3, length_scale_bounds="fixed"),
+    ExpSineSquared(0.7, 1.3, periodicity_bounds="fixed"),
+    DotProduct(0.6),
+    DotProduct(0.6, "fixed"),
+    RBF(0.8) + WhiteKernel(0.1),
+    WhiteKernel(0.1) + RBF(0.8),
+    2.0 * RBF(ARD) * Matern(0.5, nu=1.5) + ExpSineSquared(1.0, 0.9) * RBF(3.0) + WhiteKernel(0.1),
+    Exponentiation(RBF(0.8) + WhiteKernel(0.2), 2),
+    (DotProduct(0.6) + 0.3) ** 3,
+    RBF(0.8) * WhiteKernel(0.5),
+    OnColumns(Matern(ARD[:2], nu=1.5), [0, 2]) * OnColumns(RBF(0.4), 1) + WhiteKernel(0.1),
+    OnColumns(RBF(0.4) + WhiteKernel(0.2), [1]),
+]
+FALLBACK = [
+    PairwiseKernel(0.7, metric="laplacian"),
+    2.0 * PairwiseKernel(0.7, metric="laplacian") + RBF(ARD) + WhiteKernel(0.1),
+]
+FALLBACK_WITHOUT_EXACT_GRADIENT = [Matern(0.8, nu=1.2)]
+
+
+def id_of(kernel):
+    return str(kernel)
+
+
+@pytest.mark.parametrize("kernel", KERNELS + FALLBACK + FALLBACK_WITHOUT_EXACT_GRADIENT, ids=id_of)
+def test_value_equals_scikit_learn(kernel, rng):
+    X, Y = rng.normal(size=(17, 3)), rng.normal(size=(9, 3))
+    X[5] = X[2]  # a duplicate
+    np.testing.assert_allclose(gram(kernel, X), kernel(X), atol=1e-10)
+    np.testing.assert_allclose(gram(kernel, X, Y), kernel(X, Y), atol=1e-10)
+    np.testing.assert_allclose(gram(kernel, X, X), kernel(X, X), atol=1e-10)
+    np.testing.assert_allclose(diagonal(kernel, X), np.diag(kernel(X)), atol=1e-10)
+    np.testing.assert_allclose(diagonal(kernel, X, noise=False), np.diag(kernel(X, X)), atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", KERNELS + FALLBACK, ids=id_of)
+def test_derivative_equals_scikit_learn(kernel, rng):
+    X = rng.normal(size=(17, 3))
+    X[5] = X[2]
+    K, gradient = kernel(X, eval_gradient=True)
+    linearized = linearize(kernel, X)
+    np.testing.assert_allclose(linearized.value, K, atol=1e-10)
+    np.testing.assert_allclose(linearized.jacobian(), np.moveaxis(gradient, -1, 0), atol=1e-10)
+    cotangent = rng.normal(size=K.shape)  # not symmetric
+    np.testing.assert_allclose(
+        linearized.pullback(cotangent), np.einsum("ij,ijp->p", cotangent, gradient), atol=1e-10
+    )
+
+
+@given(st.data(), seeds)
+def test_random_kernels_equal_scikit_learn(data, seed):
+    rng = np.random.default_rng(seed)
+    kernel = data.draw(noisy_kernels(2))
+    X = rng.uniform(-2, 2, size=(8, 2))
+    K, gradient = kernel(X, eval_gradient=True)
+    scale = 1 + np.abs(gradient).max()
+    np.testing.assert_allclose(gram(kernel, X) / scale, K / scale, atol=1e-11)
+    cotangent = rng.normal(size=K.shape)
+    np.testing.assert_allclose(
+        pullback(kernel, X, cotangent) / scale, np.einsum("ij,ijp->p", cotangent, gradient) / scale, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("n", [4, 40])  # both sides of the switch between vectorised and looped distances
+@pytest.mark.parametrize("kernel", KERNELS + FALLBACK, ids=id_of)
+def test_batch_equals_one_by_one(kernel, n, rng):
+    X, Y, Z = rng.normal(size=(2, 3, n, 3)), rng.normal(size=(2, 3, n + 1, 3)), rng.normal(size=(5, 3))
+    cotangent = rng.normal(size=(2, 3, n, n))
+    for b in np.ndindex(2, 3):
+        np.testing.assert_allclose(gram(kernel, X)[b], gram(kernel, X[b]), atol=1e-13)
+        np.testing.assert_allclose(gram(kernel, X, Y)[b], gram(kernel, X[b], Y[b]), atol=1e-13)
+        np.testing.assert_allclose(gram(kernel, X, Z)[b], gram(kernel, X[b], Z), atol=1e-13)
+        np.testing.assert_allclose(diagonal(kernel, X)[b], diagonal(kernel, X[b]), atol=1e-13)
+        np.testing.assert_allclose(
+            pullback(kernel, X, cotangent)[b], pullback(kernel, X[b], cotangent[b]), atol=1e-10
+        )
+    assert jacobian(kernel, X).shape == (2, 3, len(kernel.theta), n, n)
+    assert pullback(kernel, X, cotangent).shape == (2, 3, len(kernel.theta))
+
+
+def test_pullback_keeps_its_digits_over_long_series(rng):
+    # A series of 10⁷ length scales: x² would leave nothing of (x − x′)².
+    X = 1e7 * rng.uniform(size=(50, 2))
+    X[1::2] = X[::2] + rng.uniform(size=(25, 2))
+    kernel = RBF([1.0, 2.0])
+    K, gradient = kernel(X, eval_gradient=True)
+    cotangent = rng.normal(size=K.shape)
+    expected = np.einsum("ij,ijp->p", cotangent, gradient)
+    np.testing.assert_allclose(pullback(kernel, X, cotangent), expected, rtol=1e-9)
+
+
+def test_a_subclass_with_its_own_call_is_asked_itself(rng):
+    class Halved(RBF):
+        def __call__(self, X, Y=None, eval_gradient=False):
+            result = super().__call__(X, Y, eval_gradient)
+            return tuple(r / 2 for r in result) if eval_gradient else result / 2
+
+        def diag(self, X):
+            return super().diag(X) / 2
+
+    class Renamed(RBF):
+        pass
+
+    X = rng.normal(size=(6, 2))
+    np.testing.assert_array_equal(gram(Halved(0.7) + WhiteKernel(0.1), X), (Halved(0.7) + WhiteKernel(0.1))(X))
+    np.testing.assert_array_equal(diagonal(Halved(0.7), X), np.full(6, 0.5))
+    np.testing.assert_array_equal(linearize(Halved(0.7), X).value, Halved(0.7)(X))
+    np.testing.assert_allclose(gram(Renamed(0.7), X), RBF(0.7)(X), atol=1e-14)
+
+
+class TestOnColumns:
+    kernel = OnColumns(Matern([0.5, 2.0], nu=1.5), [0, 2]) * OnColumns(RBF(0.4), 1) + WhiteKernel(0.1)
+
+    def test_is_a_scikit_learn_kernel(self, rng):
+        X = rng.normal(size=(40, 3))
+        y = np.sin(X).sum(axis=1) + rng.normal(scale=0.5, size=40)
+        model = GaussianProcessRegressor(self.kernel, random_state=0).fit(X, y)
+        assert model.log_marginal_likelihood_value_ > model.log_marginal_likelihood(self.kernel.theta)
+
+    def test_clones_compares_and_takes_theta(self):
+        copy = clone(self.kernel)
+        assert copy == self.kernel
+        assert copy.k1.k1 != OnColumns(Matern([0.5, 2.0], nu=1.5), [0, 1])
+        moved = self.kernel.clone_with_theta(self.kernel.theta + 1)
+        np.testing.assert_allclose(moved.theta, self.kernel.theta + 1)
+        assert len(self.kernel.bounds) == len(self.kernel.theta) == len(self.kernel.hyperparameters) + 1
+        assert self.kernel.get_params()["k1__k2__kernel__length_scale"] == 0.4
+        assert "OnColumns(RBF(length_scale=0.4), 1)" in repr(self.kernel)
+
+    def test_gradient_by_finite_differences(self, rng):
+        X = rng.normal(size=(5, 3))
+        _, gradient = self.kernel(X, eval_gradient=True)
+        for i, step in enumerate(1e-6 * np.eye(len(self.kernel.theta))):
+            up, down = (self.kernel.clone_with_theta(self.kernel.theta + s)(X) for s in (step, -step))
+            np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, atol=1e-8)
+
+    @pytest.mark.parametrize("columns", [[], [-1], ["a"], 1.5, [[0]]])
+    def test_columns_that_are_none(self, columns):
+        with pytest.raises(ValueError, match="columns must be"):
+            gram(OnColumns(RBF(), columns), np.zeros((2, 2)))
+
+    def test_column_that_is_not_there(self):
+        with pytest.raises(ValueError, match="needs column 3, but the points have 2"):
+            gram(OnColumns(RBF(), [3]), np.zeros((2, 2)))
+
+
+def test_wrong_number_of_length_scales():
+    with pytest.raises(ValueError, match="2 length scales, but the points have 3"):
+        gram(RBF([1.0, 2.0]), np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scales"),
+    [
+        (None, [1, 1]),
+        (RBF([0.5, 4.0]), [2, 0.25]),
+        (Matern(2.0), [0.5, 0.5]),
+        (RationalQuadratic(2.0), [0.5, 0.5]),
+        (WhiteKernel(9.0) + 3.0 * RBF([0.5, 4.0]), [2, 0.25]),
+        (RBF(1.0) * RBF([1.0, 2.0]), np.sqrt([2, 1.25])),
+        (3.0 * RBF(1.0) + 1.0 * RBF(0.5), np.sqrt([1.75, 1.75])),
+        (OnColumns(RBF(0.5), 1), [0, 2]),
+        (ExpSineSquared(), [1, 1]),
+        (ExpSineSquared() * RBF(0.5), [2, 2]),
+        (RBF(0.5) ** 2, np.sqrt([8, 8])),
+        (DotProduct() + RBF(0.5), [2, 2]),
+        (PairwiseKernel(), [1, 1]),
+    ],
+    ids=str,
+)
+def test_length_scales(kernel, scales):
+    np.testing.assert_allclose(in_length_scales(kernel, np.ones((1, 2)))[0], scales)
