@@ -3,8 +3,6 @@
 import numpy as np
 
 
-
-
 def exact_gp(kernel, X, y, Z, noise_variance=0.0, mean=lambda X: np.zeros(len(X))):
     """Mean and covariance of the noise-free latent at Z."""
     K = kernel(X) + np.diag(np.broadcast_to(noise_variance, len(X)))

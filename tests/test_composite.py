@@ -32,7 +32,9 @@ def test_terms_of_each_method():
 
 def test_conditioning_on_nothing_is_marginal():
     segments = [[0, 3], [1, 4], [2]]
-    assert as_sets(Composite.conditional(segments, [[], [], []]).terms) == as_sets(Composite.marginal(segments).terms)
+    assert as_sets(Composite.conditional(segments, [[], [], []]).terms) == as_sets(
+        Composite.marginal(segments).terms
+    )
 
 
 @given(st.data(), st.integers(1, 30))

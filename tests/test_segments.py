@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,7 +32,9 @@ def test_is_deterministic(scheme, rng):
 
 def test_random_depends_on_the_seed(rng):
     X = rng.normal(size=(300, 3))
-    assert any((a != b).any() for a, b in zip(*(segment(X, 30, "random", random_state=s) for s in (1, 2)), strict=True))
+    assert any(
+        (a != b).any() for a, b in zip(*(segment(X, 30, "random", random_state=s) for s in (1, 2)), strict=True)
+    )
 
 
 def test_sequential_and_interleaved():
@@ -55,7 +59,7 @@ def test_tree_cuts_across_a_slanted_line(rng):
     X = np.stack([t, 2 * t], axis=1) + 1e-3 * rng.normal(size=(256, 2))
     segments = segment(X, 64)
     order = sorted(segments, key=lambda part: t[part].mean())
-    for left, right in zip(order, order[1:], strict=False):
+    for left, right in itertools.pairwise(order):
         assert t[left].max() < t[right].min() + 0.01
 
 

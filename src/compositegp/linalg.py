@@ -148,6 +148,8 @@ def solve_right(lower: Floats, B: Floats) -> Floats:
 def cholesky_of_complement(A: Floats) -> tuple[Floats, float]:
     """Cholesky factors of I − A, where the eigenvalues of A lie in [0, 1] up to rounding.
 
+    Raises `SingularMatrixError` where they do not.
+
     Where an eigenvalue of A is so near to one that I − A has lost its digits, A is tempered: multiplied by
     1 − δ, which is as if the data behind A had a covariance larger by the fraction δ. δ starts at
     `TEMPERING_START`, is the same for the whole batch, and is returned.
@@ -162,30 +164,33 @@ def cholesky_of_complement(A: Floats) -> tuple[Floats, float]:
     tempering : float
     """
     n = A.shape[-1]
-    tempering = 0.0
+    tempering, singular = 0.0, 0
     while tempering <= TEMPERING_END * 1.01:
         complement = (tempering - 1.0) * A
         add_to_diagonal(complement, 1.0)
         matrices = complement.reshape(-1, n, n)
         floor = math.sqrt(0.1 * (tempering or 10 * TEMPERING_START))
-        if _factorise_above(matrices, floor):
+        found = _factorise_above(matrices, floor)
+        if found is None:
             return complement, tempering
+        singular = found
         tempering = 10 * tempering or TEMPERING_START
-    raise LinAlgError("the evidence of a term about the latent is not that of a Gaussian process")
+    raise SingularMatrixError(singular)
 
 
-def _factorise_above(matrices: Floats, floor: float) -> bool:
-    """Factorise in place; False if a matrix is not positive definite or a pivot is under the floor."""
+def _factorise_above(matrices: Floats, floor: float) -> int | None:
+    """Factorise in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
     if matrices.shape[-1] <= _SMALL:
         try:
             matrices[...] = np.linalg.cholesky(matrices)
         except LinAlgError:
-            return False
+            return int(np.linalg.eigvalsh(matrices)[:, 0].argmin())
     else:
-        for matrix in matrices:
+        for index, matrix in enumerate(matrices):
             if dpotrf(matrix.T, lower=0, clean=1, overwrite_a=1)[1]:
-                return False
-    return bool((np.einsum("bii->bi", matrices) > floor).all())
+                return index
+    smallest = np.einsum("bii->bi", matrices).min(axis=1)
+    return int(smallest.argmin()) if smallest.min(initial=np.inf) <= floor else None
 
 
 def independence(n: int, noise: float, variance: float) -> float:

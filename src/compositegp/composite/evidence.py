@@ -3,13 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, add_to_diagonal
 from compositegp.composite.factors import FactoredStack, batches
 from compositegp.composite.latent import Latent
 from compositegp.kernels import gram
-from compositegp.linalg import cholesky_of_complement, solve_lower, solve_lower_vectors
+from compositegp.linalg import SingularMatrixError, cholesky_of_complement, solve_lower, solve_lower_vectors
 
 
 class Evidence(NamedTuple):
@@ -50,9 +51,18 @@ def evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Evidenc
     n, r = factored.innovations.shape[1], latent.root.shape[1]
     form = _by_data if n <= r else _by_latent
     total = Evidence.none(r)
+    if r == 0:
+        return total
     for blocks in batches(len(factored.stack), n * max(n, len(latent.points))):
         part = factored[blocks]
-        total = total.plus(form(loadings(kernel, latent, part), part))
+        try:
+            total = total.plus(form(loadings(kernel, latent, part), part))
+        except SingularMatrixError as error:
+            raise LinAlgError(
+                f"Segment {part.stack.numbers[error.index]} says more about the latent values than a Gaussian "
+                f"process with kernel {kernel} allows. Add a WhiteKernel to the kernel, or check that it is "
+                "positive definite (a periodic kernel is so on one column only: see OnColumns)."
+            ) from error
     return total
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -42,6 +43,11 @@ class Latent:
         more of the prior's small directions are lost to rounding and have to be left out.
         """
         K_zz = gram(kernel, points, points)
+        if not np.isfinite(K_zz).all():
+            raise LinAlgError(
+                f"Kernel {kernel} gives a covariance that is not finite at the test points. Scale the inputs, or "
+                "choose hyper-parameters of their size."
+            )
         lower, failed = dpotrf(K_zz.T, lower=0, clean=1)
         pivots = np.diagonal(lower) ** 2
         if not failed and pivots.min() > _SURELY_REGULAR * pivots.max():

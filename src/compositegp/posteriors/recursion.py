@@ -68,8 +68,18 @@ def update(
     )
     with blas_threads_for(max(len(data.X), len(points))):
         (factored,) = factor_stacks(data, Composite.full(len(data.X)))
+        if not len(location):
+            return belief
         W = loadings(data.kernel, latent, factored)[0]
-        return Belief.of(Whitened(latent, *_update(location, scale, W, factored.innovations[0])))
+        try:
+            location, scale = _update(location, scale, W, factored.innovations[0])
+        except SingularMatrixError as error:
+            raise LinAlgError(
+                f"The segment of {len(data.X)} point(s) says more about the latent values than a Gaussian process "
+                f"with kernel {kernel} allows. Add a WhiteKernel to the kernel, or check that it is positive definite "
+                "(a periodic kernel is so on one column only: see OnColumns)."
+            ) from error
+        return Belief.of(Whitened(latent, location, scale))
 
 
 def _update(location: Floats, scale: Floats, W: Floats, innovations: Floats) -> tuple[Floats, Floats]:
@@ -81,10 +91,7 @@ def _update(location: Floats, scale: Floats, W: Floats, innovations: Floats) -> 
     W, innovations = np.sqrt(1 - tempering) * W, np.sqrt(1 - tempering) * innovations
     HS = W @ scale
     G = conditional @ conditional.T + HS @ HS.T
-    try:
-        lower, _ = cholesky(G)
-    except SingularMatrixError as error:
-        raise LinAlgError("The update lost all its digits. Add a WhiteKernel to the kernel.") from error
+    lower, _ = cholesky(G)
     gain = solve_lower(lower, HS.copy())
     location = location + scale @ (gain.T @ solve_lower_vectors(lower, innovations - W @ location))
     # Σ̃_{z|y_1:k} = Σ̃ − Σ̃ Hᵀ G⁻¹ H Σ̃, by its root

@@ -1,0 +1,113 @@
+"""A ValueError names the argument, what was found, and what to do."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, CompoundKernel, WhiteKernel
+
+from compositegp import Composite, Linear, factorize, posterior, prior, project, segment, update
+
+KERNEL = RBF(1.0) + WhiteKernel(0.1)
+X, Y, Z = np.arange(6.0).reshape(3, 2), np.arange(3.0), np.zeros((2, 2))
+
+
+def with_nan(array, value=np.nan):
+    array = array.copy()
+    array[-1] = value
+    return array
+
+
+CASES = [
+    ({"X": with_nan(X)}, r"X contains NaN: 2 value\(s\) not finite, the first at index \(2, 0\)"),
+    ({"X": with_nan(X, np.inf)}, "X contains infinity"),
+    ({"X": [["a", "b"]] * 3}, "X must be an array of real numbers; found list"),
+    ({"X": [[1.0, 2.0], [3.0]]}, "X must be an array of real numbers"),
+    ({"X": X + 1j}, "X must be an array of real numbers"),
+    ({"X": X[:, 0]}, r"X must have two axes.*reshape\(-1, 1\)"),
+    ({"X": X[:0]}, r"X is empty: found shape \(0, 2\)"),
+    ({"X": X[:, :0]}, "X is empty"),
+    ({"X": None}, "X must be an array of real numbers|X must have two axes"),
+    ({"y": with_nan(Y)}, r"y contains NaN: 1 value\(s\) not finite, the first at index 2"),
+    ({"y": Y[:2]}, r"y has 2 value\(s\), but there are 3"),
+    ({"y": Y[:, None]}, r"y must have one axis.*ravel\(\)"),
+    ({"y": ["a", "b", "c"]}, "y must be an array of real numbers"),
+    ({"Z": Z[:, :1]}, r"Z has 1 column\(s\), but the other points have 2"),
+    ({"Z": with_nan(Z)}, "Z contains NaN"),
+    ({"Z": Z[:0]}, "Z is empty"),
+    ({"inducing": Z[:, :1]}, "inducing has 1 column"),
+    ({"inducing": with_nan(Z)}, "inducing contains NaN"),
+    ({"kernel": "rbf"}, "kernel must be a kernel object.*found str 'rbf'"),
+    ({"kernel": None}, "kernel must be a kernel object"),
+    ({"kernel": CompoundKernel([RBF()])}, "kernel must be a kernel object"),
+    ({"kernel": RBF([1.0, 2.0, 3.0])}, r"3 length scales, but the points have 2 column\(s\)"),
+    ({"composite": [[0, 1, 2]]}, "composite must be a Composite"),
+    ({"composite": Composite.full(4)}, "composite names point 3, but X has only 3"),
+    ({"noise_variance": -1.0}, r"noise_variance has a negative value \(-1 at index 0\)"),
+    ({"noise_variance": [1.0, 2.0]}, r"noise_variance has 2 value\(s\)"),
+    ({"noise_variance": np.nan}, "noise_variance contains NaN"),
+    ({"noise_variance": "much"}, "noise_variance must be an array of real numbers"),
+    ({"mean": "linear"}, "mean must be None, a finite number, or a function"),
+    ({"mean": np.nan}, "mean must be None, a finite number"),
+    ({"mean": lambda X: X}, r"mean must return one finite number for each of the 3 point\(s\)"),
+    ({"mean": lambda X: np.full(len(X), np.nan)}, "mean must return one finite number"),
+    ({"mean": Linear([1.0])}, r"mean has coefficients of shape \(1,\), but the points have 2 column\(s\)"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), CASES, ids=[message[:40] for _, message in CASES])
+def test_posterior(change, message):
+    arguments = {"kernel": KERNEL, "X": X, "y": Y, "Z": Z, "composite": Composite.full(3)} | change
+    with pytest.raises(ValueError, match=message):
+        posterior(**arguments)
+
+
+@pytest.mark.parametrize(("change", "message"), [case for case in CASES if not {"Z", "inducing"} & set(case[0])])
+def test_factorize(change, message):
+    arguments = {"kernel": KERNEL, "X": X, "y": Y, "composite": Composite.full(3)} | change
+    with pytest.raises(ValueError, match=message):
+        factorize(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"belief": None}, "belief must come from prior"),
+        ({"belief": posterior(KERNEL, X, Y, Z, Composite.full(3), inducing=X)}, "without inducing points"),
+        ({"Z": Z + 1}, "Z are not the points that belief is about"),
+        ({"Z": Z[:1]}, "Z are not the points that belief is about"),
+        ({"Z": Z[:, :1]}, "Z has 1 column"),
+        ({"X_k": X[:, :1]}, "X has 1 column"),
+        ({"X_k": with_nan(X)}, "X contains NaN"),
+        ({"y_k": with_nan(Y)}, "y contains NaN"),
+        ({"y_k": Y[:2]}, "y has 2 value"),
+    ],
+)
+def test_update_leaves_the_belief_as_it_was(change, message):
+    belief = prior(KERNEL, Z)
+    before = belief.mean.copy(), belief.covariance.copy()
+    arguments = {"belief": belief, "kernel": KERNEL, "Z": Z, "X_k": X, "y_k": Y} | change
+    with pytest.raises(ValueError, match=message):
+        update(**arguments)
+    np.testing.assert_array_equal(belief.mean, before[0])
+    np.testing.assert_array_equal(belief.covariance, before[1])
+
+
+def test_project_needs_a_belief_in_whitened_coordinates():
+    with pytest.raises(ValueError, match="belief must come from"):
+        project(posterior(KERNEL, X, Y, Z, Composite.full(3), inducing=X), KERNEL, Z)
+
+
+def test_prior_and_segment():
+    with pytest.raises(ValueError, match="Z contains NaN"):
+        prior(KERNEL, with_nan(Z))
+    with pytest.raises(ValueError, match="X contains NaN"):
+        segment(with_nan(X))
+    with pytest.raises(ValueError, match="n_draws must be"):
+        prior(KERNEL, Z).sample(0)
+
+
+def test_lists_frames_and_single_precision_are_numbers_too():
+    reference = posterior(KERNEL, X, Y, Z, Composite.full(3))
+    lists = posterior(KERNEL, X.tolist(), Y.tolist(), Z.tolist(), Composite.full(3))
+    singles = posterior(KERNEL, X.astype("f4"), Y.astype("i4"), Z.astype("f4"), Composite.full(3))
+    for belief in (lists, singles):
+        np.testing.assert_array_equal(belief.mean, reference.mean)

@@ -1,0 +1,244 @@
+"""Numerical trouble: never a NaN, never a negative variance, never a silent change of the problem."""
+
+import warnings
+
+import numpy as np
+import pytest
+from oracles import exact_gp
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    Matern,
+    PairwiseKernel,
+    WhiteKernel,
+)
+from test_posterior import assert_same
+
+from compositegp import (
+    Composite,
+    NumericalWarning,
+    committee,
+    conditioning_sets,
+    factorize,
+    posterior,
+    prior,
+    segment,
+    update,
+)
+from compositegp.linalg import JITTER_START, cholesky, cholesky_of_complement, independence, solve_lower
+
+
+def assert_sound(belief, prior_variance):
+    assert np.isfinite(belief.mean).all()
+    assert np.isfinite(belief.covariance).all()
+    assert (belief.variance >= 0).all()
+    assert (belief.variance <= prior_variance * (1 + 1e-9)).all()
+    np.testing.assert_array_equal(belief.covariance, belief.covariance.T)
+    assert np.linalg.eigvalsh(belief.covariance).min() > -1e-12 * prior_variance
+
+
+class TestThePapersGrid:
+    """Squared-exponential field on a grid, a box of neighbouring points held out (reduced: 32 × 32, 8 × 8)."""
+
+    kernel = RBF(8 / np.sqrt(2))
+    grid = np.stack(np.meshgrid(np.arange(32.0), np.arange(32.0)), axis=-1).reshape(-1, 2)
+    inside = ((grid >= 12) & (grid < 20)).all(axis=1)
+
+    def field(self, rng):
+        values, vectors = np.linalg.eigh(self.kernel(np.arange(32.0)[:, None]))
+        root = vectors * np.sqrt(np.maximum(values, 0))
+        return (root @ rng.normal(size=(32, 32)) @ root.T).ravel()
+
+    def test_a_singular_segment_is_told(self):
+        X = self.grid[~self.inside]
+        segments = segment(X, 240, "sequential")
+        with pytest.warns(
+            NumericalWarning, match="4 segment.* is singular in double precision; up to 1e-10"
+        ) as told:
+            posterior(self.kernel, X, np.zeros(len(X)), self.grid[self.inside], Composite.marginal(segments))
+        assert len(told) == 1
+        assert told[0].filename == __file__
+
+    @pytest.mark.filterwarnings("ignore::compositegp.NumericalWarning")
+    @pytest.mark.parametrize("scheme", ["sequential", "tree", "interleaved", "random"])
+    def test_without_noise(self, scheme, rng):
+        assert np.linalg.cond(self.kernel(self.grid[self.inside])) > 1e16
+        f = self.field(rng)
+        X, y, Z, z = self.grid[~self.inside], f[~self.inside], self.grid[self.inside], f[self.inside]
+        segments = segment(X, 240, scheme, random_state=0)
+        at_once = posterior(self.kernel, X, y, Z, Composite.marginal(segments))
+        recursive = prior(self.kernel, Z)
+        for part in segments:
+            recursive = update(recursive, self.kernel, Z, X[part], y[part])
+        for belief in (at_once, recursive):
+            assert_sound(belief, 1.0)
+            assert np.sqrt(np.mean((belief.mean - z) ** 2)) < 0.02
+        np.testing.assert_allclose(at_once.mean, recursive.mean, atol=1e-3)
+        np.testing.assert_allclose(at_once.covariance, recursive.covariance, atol=1e-6)
+
+    @pytest.mark.filterwarnings("ignore::compositegp.NumericalWarning")
+    def test_conditional_composite_without_noise(self, rng):
+        f = self.field(rng)
+        X, y, Z, z = self.grid[~self.inside], f[~self.inside], self.grid[self.inside], f[self.inside]
+        segments = segment(X, 120)
+        composite = Composite.conditional(segments, conditioning_sets(X, segments, 60))
+        belief = posterior(self.kernel, X, y, Z, composite)
+        assert_sound(belief, 1.0)
+        assert np.sqrt(np.mean((belief.mean - z) ** 2)) < 0.02
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_units_do_not_matter(scale, shift, rng):
+    X, y, Z = rng.uniform(0, 3, size=(60, 2)), rng.normal(size=60), rng.uniform(0, 3, size=(8, 2))
+    segments = segment(X, 15)
+    reference = posterior(Matern(1.0, nu=1.5) + WhiteKernel(0.1), X, y, Z, Composite.marginal(segments))
+    kernel = ConstantKernel(scale**2, "fixed") * Matern(scale, nu=1.5) + WhiteKernel(0.1 * scale**2)
+    belief = posterior(
+        kernel,
+        scale * (X + shift),
+        scale * y + 7,
+        scale * (Z + shift),
+        Composite.marginal(segments),
+        mean=7.0,
+    )
+    tolerance = 1e-7 if shift or scale < 1 else 1e-9
+    np.testing.assert_allclose((belief.mean - 7) / scale, reference.mean, atol=tolerance)
+    np.testing.assert_allclose(belief.covariance / scale**2, reference.covariance, atol=tolerance)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-12])
+def test_duplicates_with_next_to_no_noise(noise, rng):
+    X = np.repeat(rng.uniform(0, 3, size=(10, 1)), 3, axis=0)
+    y = np.sin(X[:, 0])
+    kernel = RBF(1.0) + WhiteKernel(noise) if noise else RBF(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumericalWarning)
+        for composite in (Composite.full(30), Composite.marginal(segment(X, 7, "interleaved"))):
+            belief = posterior(kernel, X, y, X, composite)
+            assert_sound(belief, 1.0)
+            np.testing.assert_allclose(belief.mean, y, atol=1e-3)
+
+
+def test_test_points_that_repeat_the_data_without_noise_are_interpolated(rng):
+    X = np.arange(12.0)[:, None]
+    y = rng.normal(size=12)
+    belief = posterior(Matern(1.0, nu=0.5), X, y, X, Composite.marginal(segment(X, 4, "sequential")))
+    np.testing.assert_allclose(belief.mean, y, atol=1e-7)
+    np.testing.assert_allclose(belief.variance, 0, atol=1e-8)
+
+
+def test_constant_inputs(rng):
+    X, y = np.ones((20, 3)), rng.normal(size=20)
+    kernel = 2.0 * RBF(1.0) + WhiteKernel(0.5)
+    belief = posterior(kernel, X, y, np.ones((4, 3)), Composite.marginal(segment(X, 6)))
+    expected = y.sum() / 0.5 / (20 / 0.5 + 1 / 2)
+    np.testing.assert_allclose(belief.mean, expected, rtol=1e-9)
+    np.testing.assert_allclose(belief.variance, 1 / (20 / 0.5 + 1 / 2), rtol=1e-9)
+
+
+def test_one_point_one_test_point():
+    kernel = 2.0 * RBF(1.0) + WhiteKernel(0.5)
+    belief = posterior(kernel, [[0.0]], [3.0], [[1.0]], Composite.full(1))
+    assert_same(belief, exact_gp(kernel, np.array([[0.0]]), np.array([3.0]), np.array([[1.0]])))
+
+
+def test_a_kernel_of_zero_variance_learns_nothing(rng):
+    kernel = ConstantKernel(0.0, "fixed") * RBF(1.0) + WhiteKernel(1.0)
+    X = rng.normal(size=(6, 1))
+    belief = posterior(kernel, X, np.ones(6), X, Composite.marginal(segment(X, 3)), mean=5.0)
+    np.testing.assert_array_equal(belief.mean, 5)
+    np.testing.assert_array_equal(belief.variance, 0)
+    np.testing.assert_array_equal(update(prior(kernel, X), kernel, X, X, np.ones(6)).variance, 0)
+
+
+def test_a_kernel_that_is_none_is_named_with_its_segment_and_a_remedy(rng):
+    X = rng.uniform(0, 3, size=(40, 2))
+    indefinite = PairwiseKernel(metric="sigmoid", gamma=-1.0)
+    with pytest.raises(np.linalg.LinAlgError, match=r"segment \d+ under kernel PairwiseKernel.*Add a WhiteKernel"):
+        posterior(indefinite, X, np.zeros(40), X[:3], Composite.marginal(segment(X, 10)))
+
+
+def test_a_periodic_kernel_on_two_columns_is_named(rng):
+    kernel = ExpSineSquared(1.0, 1.62) + WhiteKernel(1.0)  # no covariance in the plane
+    X, Z = np.array([[-0.11807561, 1.51377537]]), np.array([[1.30007093, 1.69753952], [-0.84061863, -0.68855068]])
+    for call in (
+        lambda: posterior(kernel, X, [0.4], Z, Composite.full(1)),
+        lambda: update(prior(kernel, Z), kernel, Z, X, [0.4]),
+    ):
+        with pytest.raises(np.linalg.LinAlgError, match="ExpSineSquared.*OnColumns"):
+            call()
+
+
+def test_infinite_covariance_is_named():
+    class Exploding(RBF):
+        def __call__(self, X, Y=None, eval_gradient=False):
+            return np.full((len(X), len(X if Y is None else Y)), np.inf)
+
+    with pytest.raises(np.linalg.LinAlgError, match=r"Exploding.* not finite in segment 0"):
+        factorize(Exploding(), np.zeros((2, 1)), [0.0, 0.0], Composite.full(2))
+    with pytest.raises(np.linalg.LinAlgError, match=r"Exploding.* not finite at the test points"):
+        prior(Exploding(), np.zeros((2, 1)))
+
+
+def test_terms_that_take_away_more_than_they_bring():
+    X = np.arange(6.0)[:, None]
+    kernel = RBF(1.0) + WhiteKernel(0.1)
+    with pytest.raises(np.linalg.LinAlgError, match="take away more evidence"):
+        posterior(kernel, X, np.zeros(6), X[:2], Composite([([0, 1, 2], -1.0)]))
+
+
+def test_committee_of_noise_free_experts(rng):
+    X = np.arange(12.0)[:, None]
+    y = rng.normal(size=12)
+    for rule in committee.RULES:
+        found = committee.predict(Matern(1.0, nu=0.5), X, y, X, segment(X, 4, "sequential"), rule=rule)
+        assert np.isfinite(found.mean).all()
+        assert (found.variance > 0).all()
+
+
+class TestLinearAlgebra:
+    @pytest.mark.parametrize("n", [1, 5, 40])
+    def test_cholesky_and_solves_in_batches(self, n, rng):
+        root = rng.normal(size=(2, 3, n, n + 2))
+        A = root @ root.transpose(0, 1, 3, 2)
+        factor = cholesky(A.copy())
+        lower = np.tril(factor.lower)
+        np.testing.assert_allclose(lower @ lower.transpose(0, 1, 3, 2), A, atol=1e-10 * n)
+        np.testing.assert_array_equal(factor.jitter, 0)
+        B = rng.normal(size=(2, 3, n, 4))
+        np.testing.assert_allclose(lower @ solve_lower(factor.lower, B.copy()), B, atol=1e-8)
+
+    @pytest.mark.parametrize("n", [3, 50])
+    def test_jitter_is_the_least_that_works_and_only_where_needed(self, n):
+        singular = np.ones((n, n))
+        A = np.stack([np.eye(n), singular, 1e10 * singular])
+        factor = cholesky(A.copy())
+        np.testing.assert_array_equal(factor.jitter, [0, JITTER_START, JITTER_START])
+        lower = np.tril(factor.lower)
+        jitter = factor.jitter[:, None, None] * np.einsum("bii->b", A)[:, None, None] / n * np.eye(n)
+        np.testing.assert_allclose(lower @ lower.transpose(0, 2, 1), A + jitter, rtol=1e-14, atol=1e-14)
+
+    @pytest.mark.parametrize("n", [3, 50])
+    def test_an_indefinite_matrix_is_refused(self, n):
+        with pytest.raises(np.linalg.LinAlgError, match="matrix 1 of the batch"):
+            cholesky(np.stack([np.eye(n), np.diag([-1.0] + [1.0] * (n - 1))]))
+        with pytest.raises(np.linalg.LinAlgError, match="matrix 1 of the batch"):
+            cholesky_of_complement(np.stack([np.zeros((n, n)), np.diag([1.1] + [0.0] * (n - 1))]))
+
+    @pytest.mark.parametrize("n", [3, 50])
+    def test_complement_is_tempered_only_where_it_is_singular(self, n):
+        regular, singular = np.diag(np.linspace(0, 0.9, n)), np.diag(np.linspace(0, 1.0, n))
+        lower, tempering = cholesky_of_complement(regular)
+        assert tempering == 0
+        np.testing.assert_allclose(lower @ lower.T, np.eye(n) - regular, atol=1e-15)
+        lower, tempering = cholesky_of_complement(singular)
+        assert tempering == 1e-10
+        np.testing.assert_allclose(lower @ lower.T, np.eye(n) - (1 - 1e-10) * singular, atol=1e-15)
+
+    def test_less_noise_leaves_fewer_directions(self):
+        fractions = [independence(100, noise, 1.0) for noise in (0.0, 1e-10, 1e-8, 1e-6, 0.1)]
+        assert fractions == sorted(fractions, reverse=True)
+        assert fractions[0] == 1e-10
+        assert fractions[-1] == 100 * np.finfo(float).eps
