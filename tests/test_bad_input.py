@@ -45,7 +45,7 @@ CASES = [
     ({"noise_variance": [1.0, 2.0]}, r"noise_variance has 2 value\(s\)"),
     ({"noise_variance": np.nan}, "noise_variance contains NaN"),
     ({"noise_variance": "much"}, "noise_variance must be an array of real numbers"),
-    ({"mean": "linear"}, "mean must be None, a finite number, or a function"),
+    ({"mean": "quadratic"}, "mean must be None, a finite number"),
     ({"mean": np.nan}, "mean must be None, a finite number"),
     ({"mean": lambda X: X}, r"mean must return one finite number for each of the 3 point\(s\)"),
     ({"mean": lambda X: np.full(len(X), np.nan)}, "mean must return one finite number"),

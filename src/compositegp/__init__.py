@@ -7,15 +7,17 @@ Gaussian process's quantity on that small set.
 from compositegp.composite import Composite, conditioning_sets, segment
 from compositegp.kernels import OnColumns
 from compositegp.linalg import NumericalWarning
-from compositegp.means import Constant, Linear
+from compositegp.means import Basis, Constant, Estimated, Linear
 from compositegp.posteriors import Belief, FactoredComposite, factorize, posterior, prior, project, update
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Basis",
     "Belief",
     "Composite",
     "Constant",
+    "Estimated",
     "FactoredComposite",
     "Linear",
     "NumericalWarning",

@@ -29,7 +29,6 @@ from compositegp.arrays import Floats
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.kernels import diagonal, gram
 from compositegp.linalg import JITTER_START, solve_lower
-from compositegp.means import evaluate_mean
 from compositegp.posteriors import Belief, posterior
 from compositegp.threads import blas_threads_for
 from compositegp.validation import check_index_sets, check_points
@@ -117,6 +116,8 @@ def predict(
     """
     weights = _check_rule(rule, weights)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
+    if data.mean.coefficients is not None:
+        raise ValueError("mean must be known for a committee: None, a number or a function of points.")
     points = check_points(Z, "Z", data.X.shape[1])
     shared, parts = _communication(segments, communication) if rule == "grbcm" else (None, segments)
     experts = _ask(data, points, parts, shared)
@@ -188,11 +189,11 @@ def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
             V = solve_lower(factored.lower, gram(data.kernel, factored.points, Z))
             rows = factored.stack.numbers + first_expert
             explained[rows] = np.einsum("bnm,bnm->bm", V, V)
-            shift[rows] = np.einsum("bnm,bn->bm", V, factored.innovations)
+            shift[rows] = np.einsum("bnm,bn->bm", V, factored.innovations[..., -1])
     # An expert may not claim to know a value exactly: its precision has to stay a number.
     floor = JITTER_START * prior_variance
     variance = np.maximum(prior_variance - explained, floor)
-    means = evaluate_mean(data.mean, Z) + shift
+    means = data.mean.values(Z) + shift
     return Experts(means[0], variance[0], means[1:], np.minimum(variance[1:], variance[0]))
 
 

@@ -119,6 +119,8 @@ def solve_lower(lower: Floats, B: Floats) -> Floats:
     B : array of shape (..., n, m), C-contiguous
     """
     n = lower.shape[-1]
+    if not B.size:
+        return B
     flat_lower, flat = lower.reshape(-1, n, n), B.reshape(-1, n, B.shape[-1])
     if n <= _SMALL and len(flat) > 1:
         for row in range(n):  # forward substitution, the whole batch at once
@@ -139,6 +141,8 @@ def solve_lower_vectors(lower: Floats, b: Floats) -> Floats:
 
 def solve_right(lower: Floats, B: Floats) -> Floats:
     """B · lower⁻ᵀ for one triangular matrix (n, n) and rows `B`, shape (..., n), which are overwritten."""
+    if not B.size:
+        return B
     rows = B.reshape(-1, lower.shape[-1])
     # lower · Xᵀ = Bᵀ, read in Fortran order
     dtrsm(1.0, lower.T, rows.T, side=0, lower=0, trans_a=1, overwrite_b=1)
@@ -164,6 +168,8 @@ def cholesky_of_complement(A: Floats) -> tuple[Floats, float]:
     tempering : float
     """
     n = A.shape[-1]
+    if not n:
+        return A.copy(), 0.0
     tempering, singular = 0.0, 0
     while tempering <= TEMPERING_END * 1.01:
         complement = (tempering - 1.0) * A

@@ -1,4 +1,8 @@
-"""Mean functions: what the process is before its covariance matters."""
+"""Mean functions: what the process is before its covariance matters.
+
+A mean is known (a number, or a function of the points) or a sum of basis functions whose coefficients are not:
+those are learned beside the latent values (`Basis`), or were estimated elsewhere (`Estimated`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,13 +12,13 @@ import numpy as np
 
 from compositegp.arrays import Floats
 
-Mean = Callable[[Floats], Any]
-"""A function of points (n, d) that returns their means (n,)."""
+Functions = Callable[[Floats], Any]
+"""A function of points (n, d) that returns their means (n,) or basis functions (n, q)."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """The mean μ(x) = value."""
+    """The known mean μ(x) = value."""
 
     value: float = 0.0
 
@@ -25,7 +29,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Linear:
-    """The mean μ(x) = intercept + x · coefficients.
+    """The known mean μ(x) = intercept + x · coefficients.
 
     Parameters
     ----------
@@ -47,25 +51,142 @@ class Linear:
         return np.asarray(X @ coefficients + self.intercept)
 
 
-def as_mean(mean: Any) -> Mean:
-    """Mean function from what a user gives: None (zero), a number (constant), or a callable of points."""
+def constant_functions(X: Floats) -> Floats:
+    """The basis 1: shape (n, 1)."""
+    return np.ones((len(X), 1))
+
+
+def linear_functions(X: Floats) -> Floats:
+    """The basis 1, x_1, …, x_d: shape (n, 1 + d)."""
+    return np.concatenate([np.ones((len(X), 1)), X], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """A mean of basis functions with unknown coefficients β, which are learned beside the latent values.
+
+    Parameters
+    ----------
+    functions : "constant", "linear", callable or fitted scikit-learn transformer
+        Maps points (n, d) to basis functions (n, q).
+    prior_mean : array of shape (q,), optional
+        Gaussian prior of the coefficients; zero if left out.
+    prior_covariance : array of shape (q, q), optional
+        Left out, the prior is flat (a standard deviation of 10⁵ times the latent's, for a function of size one).
+    """
+
+    functions: Any
+    prior_mean: Any = None
+    prior_covariance: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """A mean of basis functions whose coefficients were estimated elsewhere, with an error covariance.
+
+    The error of the coefficients is added to that of predictions (universal kriging); the data do not update them.
+
+    Parameters
+    ----------
+    functions : as in `Basis`
+    coefficients : array of shape (q,)
+    covariance : array of shape (q, q)
+    """
+
+    functions: Any
+    coefficients: Any
+    covariance: Any
+
+
+@dataclass(frozen=True, eq=False)
+class MeanModel:
+    """A checked mean: a known part and basis functions, either of which may be missing.
+
+    Attributes
+    ----------
+    known : callable
+        Means of points (n, d), shape (n,).
+    functions : callable
+        Basis functions of points (n, d), shape (n, q).
+    coefficients : Basis or Estimated or None
+        What is known of the coefficients; None where there are no basis functions.
+    """
+
+    known: Functions
+    functions: Functions
+    coefficients: Basis | Estimated | None
+
+    def columns(self, X: Floats) -> Floats:
+        """Basis functions of the points `X`, checked: shape (n, q)."""
+        values = np.asarray(self.functions(X), dtype=np.float64)
+        if values.ndim != 2 or len(values) != len(X) or not np.isfinite(values).all():
+            raise ValueError(
+                f"mean must give finite basis functions of shape ({len(X)}, q) for the {len(X)} point(s); found "
+                f"shape {values.shape} from {self.functions!r}."
+            )
+        return values
+
+    def values(self, X: Floats) -> Floats:
+        """Known means of the points `X`, checked: shape (n,)."""
+        values = np.asarray(self.known(X), dtype=np.float64)
+        if values.shape != (len(X),) or not np.isfinite(values).all():
+            raise ValueError(
+                f"mean must return one finite number for each of the {len(X)} point(s), shape ({len(X)},); "
+                f"found shape {values.shape} from {self.known!r}."
+            )
+        return values
+
+
+def no_functions(X: Floats) -> Floats:
+    """The empty basis: shape (n, 0)."""
+    return np.empty((len(X), 0))
+
+
+def as_mean(mean: Any) -> MeanModel:
+    """Mean model from what a user gives.
+
+    None is zero, a number a constant, a callable a known mean; "constant" and "linear" have unknown coefficients with a
+    flat prior, and `Basis` and `Estimated` are what they say.
+    """
+    if isinstance(mean, MeanModel):
+        return mean
+    if isinstance(mean, Basis | Estimated):
+        return MeanModel(Constant(), as_functions(mean.functions), mean)
+    if isinstance(mean, str) and mean in _NAMED:
+        return MeanModel(Constant(), _NAMED[mean], Basis(_NAMED[mean]))
     if mean is None:
-        return Constant()
+        return MeanModel(Constant(), no_functions, None)
     if callable(mean):
-        return mean  # type: ignore[no-any-return]
+        return MeanModel(mean, no_functions, None)
     if isinstance(mean, (int, float, np.number)) and np.isfinite(mean):
-        return Constant(float(mean))
+        return MeanModel(Constant(float(mean)), no_functions, None)
     raise ValueError(
-        f"mean must be None, a finite number, or a function of points (n, d) that returns (n,); found {mean!r}."
+        'mean must be None, a finite number, "constant", "linear", a function of points (n, d) that returns (n,), '
+        f"a Basis or an Estimated; found {mean!r}."
     )
 
 
-def evaluate_mean(mean: Mean, X: Floats) -> Floats:
-    """Means of the points `X`, shape (n,), with the function's answer checked."""
-    values = np.asarray(mean(X), dtype=np.float64)
-    if values.shape != (len(X),) or not np.isfinite(values).all():
-        raise ValueError(
-            f"mean must return one finite number for each of the {len(X)} point(s), shape ({len(X)},); "
-            f"found shape {values.shape} from {mean!r}."
-        )
-    return values
+_NAMED: dict[str, Functions] = {"constant": constant_functions, "linear": linear_functions}
+
+
+def as_functions(functions: Any) -> Functions:
+    """Basis functions from a name, a fitted transformer or a callable."""
+    if isinstance(functions, str) and functions in _NAMED:
+        return _NAMED[functions]
+    if hasattr(functions, "transform"):
+        return _Transformed(functions)
+    if callable(functions):
+        return functions  # type: ignore[no-any-return]
+    raise ValueError(
+        'functions must be "constant", "linear", a transformer or a function of points (n, d) that returns (n, q); '
+        f"found {functions!r}."
+    )
+
+
+@dataclass(frozen=True)
+class _Transformed:
+    transformer: Any
+
+    def __call__(self, X: Floats) -> Floats:
+        values = self.transformer.transform(X)
+        return np.asarray(values.toarray() if hasattr(values, "toarray") else values)

@@ -16,9 +16,9 @@ from compositegp.linalg import (
     NumericalWarning,
     SingularMatrixError,
     cholesky,
-    solve_lower_vectors,
+    solve_lower,
 )
-from compositegp.means import Mean, as_mean, evaluate_mean
+from compositegp.means import MeanModel, as_mean
 from compositegp.messages import warn_caller
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
 
@@ -33,19 +33,18 @@ class Observations:
     ----------
     kernel : scikit-learn kernel
         Its white part is the noise of the observations.
-    mean : callable
-        Prior mean of points (n, d).
+    mean : MeanModel
     X : array of shape (n, d)
-    residuals : array of shape (n,)
-        y less its prior mean.
+    columns : array of shape (n, q + 1)
+        Basis functions of the mean, and last y less its known mean.
     noise_variance : array of shape (n,) or None
         Noise of each point, beside the kernel's own.
     """
 
     kernel: Kernel
-    mean: Mean
+    mean: MeanModel
     X: Floats
-    residuals: Floats
+    columns: Floats
     noise_variance: Floats | None
 
     @classmethod
@@ -55,8 +54,9 @@ class Observations:
         """Build from what a user gives; bad input raises a ValueError that names it."""
         kernel, mean = check_kernel(kernel), as_mean(mean)
         points = check_points(X, "X", n_columns)
-        residuals = check_targets(y, len(points)) - evaluate_mean(mean, points)
-        return cls(kernel, mean, points, residuals, check_noise_variance(noise_variance, len(points)))
+        residuals = check_targets(y, len(points)) - mean.values(points)
+        columns = np.concatenate([mean.columns(points), residuals[:, None]], axis=1)
+        return cls(kernel, mean, points, columns, check_noise_variance(noise_variance, len(points)))
 
     @property
     def least_noise_variance(self) -> float:
@@ -74,8 +74,8 @@ class FactoredStack:
     points : array of shape (blocks, n, d)
     lower : array of shape (blocks, n, n)
         C with C Cᵀ = Σ_kk, noise included; above the diagonal it is undefined.
-    innovations : array of shape (blocks, n)
-        C⁻¹ (y_k − μ_k).
+    innovations : array of shape (blocks, n, q + 1)
+        C⁻¹ F_k and, last, C⁻¹ (y_k − μ_k).
     """
 
     stack: Stack
@@ -141,5 +141,5 @@ def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Fl
             f"positive definite, not even with {JITTER_END:.0e} of its mean diagonal added. Add a WhiteKernel "
             "to the kernel or raise its noise_level, remove duplicate points, or check that the kernel is one."
         ) from error
-    innovations = solve_lower_vectors(lower, observations.residuals[stack.indices])
+    innovations = solve_lower(lower, observations.columns[stack.indices])
     return FactoredStack(stack, points, lower, innovations), jitter

@@ -10,14 +10,14 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.arrays import Floats
 from compositegp.kernels import diagonal, gram
 from compositegp.linalg import independence, solve_right
-from compositegp.means import Mean, evaluate_mean
+from compositegp.means import MeanModel
 
 _SURELY_REGULAR = 1e-8  # smallest squared pivot, over the largest, with which a Cholesky factor is trusted
 
 
 @dataclass(frozen=True, eq=False)
 class Latent:
-    """Latent values in whitened coordinates: z = mean + root · ξ with ξ standard normal before any data.
+    """Latent values in whitened coordinates: z = mean + root · ξ + basis · β, ξ standard normal before any data.
 
     Attributes
     ----------
@@ -28,15 +28,21 @@ class Latent:
         independent part.
     unroot : array of shape (M, r) or None
         The pseudo-inverse of `root`, transposed; None where `root` is triangular and a solve does it.
+    basis : array of shape (M, q)
+        Basis functions of the mean; β are their coefficients.
+    variance : float
+        The largest prior variance of f.
     """
 
     points: Floats
     mean: Floats
     root: Floats
     unroot: Floats | None
+    basis: Floats
+    variance: float
 
     @classmethod
-    def prior(cls, kernel: Kernel, points: Floats, mean: Mean, noise_variance: float = 0.0) -> "Latent":
+    def prior(cls, kernel: Kernel, points: Floats, mean: MeanModel, noise_variance: float = 0.0) -> "Latent":
         """Whiten the Gaussian process prior at some points.
 
         `noise_variance` is the least noise that the data have beside the kernel's own: the less noise, the
@@ -50,17 +56,24 @@ class Latent:
             )
         lower, failed = dpotrf(K_zz.T, lower=0, clean=1)
         pivots = np.diagonal(lower) ** 2
-        if not failed and pivots.min() > _SURELY_REGULAR * pivots.max():
-            return cls(points, evaluate_mean(mean, points), np.ascontiguousarray(lower.T), None)
-        values, vectors = np.linalg.eigh(K_zz)
         latent_variance = diagonal(kernel, points, noise=False)
-        noise = (diagonal(kernel, points) - latent_variance).min() + noise_variance
-        keep = values > max(independence(len(values), noise, latent_variance.max()) * values[-1], 0.0)
-        scale = np.sqrt(values[keep])
-        return cls(points, evaluate_mean(mean, points), vectors[:, keep] * scale, vectors[:, keep] / scale)
+        largest = float(latent_variance.max())
+        values, basis = mean.values(points), mean.columns(points)
+        if not failed and pivots.min() > _SURELY_REGULAR * pivots.max():
+            return cls(points, values, np.ascontiguousarray(lower.T), None, basis, largest)
+        eigenvalues, vectors = np.linalg.eigh(K_zz)
+        noise = float((diagonal(kernel, points) - latent_variance).min()) + noise_variance
+        keep = eigenvalues > max(independence(len(points), noise, largest) * eigenvalues[-1], 0.0)
+        scale = np.sqrt(eigenvalues[keep])
+        return cls(points, values, vectors[:, keep] * scale, vectors[:, keep] / scale, basis, largest)
 
     def whiten(self, covariances: Floats) -> Floats:
         """Covariances with z, shape (..., M), as covariances with ξ, shape (..., r); may overwrite them."""
         if self.unroot is None:
             return solve_right(self.root, covariances)
         return np.asarray(covariances @ self.unroot)
+
+    @property
+    def coordinates(self) -> Floats:
+        """Map from (ξ, β) to z, less the known mean: shape (M, r + q)."""
+        return np.concatenate([self.root, self.basis], axis=1)

@@ -11,26 +11,33 @@ from sklearn.utils import check_random_state
 
 from compositegp.arrays import Floats
 from compositegp.composite import Evidence, Latent
-from compositegp.linalg import SingularMatrixError, cholesky, solve_lower, solve_lower_vectors, solve_right
-from compositegp.means import as_mean
-from compositegp.validation import check_count, check_kernel, check_points
+from compositegp.linalg import SingularMatrixError, cholesky, psd_root, solve_lower
+from compositegp.means import Basis, Estimated, as_mean
+from compositegp.validation import check_count, check_kernel, check_points, check_targets
+
+FLAT = 1e-10
+"""Precision of a coefficient with a flat prior, over the latent's: a standard deviation of 10⁵ of its own."""
 
 
 class Whitened(NamedTuple):
-    """A belief in the whitened coordinates ξ of its prior: what an update needs to carry.
+    """A belief in the coordinates (ξ, β) of its prior: what an update needs to carry.
 
     Attributes
     ----------
     latent : Latent
-    location : array of shape (r,)
-        Mean of ξ.
-    scale : array of shape (r, r)
-        scale · scaleᵀ is the covariance of ξ.
+    location : array of shape (r + q,)
+        Mean of (ξ, β).
+    scale : array of shape (r + q, r + q)
+        scale · scaleᵀ is their covariance.
+    natural : Evidence or None
+        Prior and evidence so far as natural parameters, where there are coefficients β: a flat prior has no other
+        form.
     """
 
     latent: Latent
     location: Floats
     scale: Floats
+    natural: Evidence | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,8 +63,9 @@ class Belief:
     @classmethod
     def of(cls, whitened: Whitened) -> "Belief":
         """Belief about z from one about ξ."""
-        latent, location, scale = whitened
-        return cls(latent.mean + latent.root @ location, latent.root @ scale, whitened)
+        coordinates = whitened.latent.coordinates
+        mean = whitened.latent.mean + coordinates @ whitened.location
+        return cls(mean, coordinates @ whitened.scale, whitened)
 
     @cached_property
     def variance(self) -> Floats:
@@ -68,6 +76,23 @@ class Belief:
     def covariance(self) -> Floats:
         """Covariance of z, shape (M, M)."""
         return np.asarray(self.root @ self.root.T)
+
+    @property
+    def coefficients(self) -> Floats:
+        """Means of the mean function's coefficients, shape (q,); empty where they are not part of the belief."""
+        return np.empty(0) if self.whitened is None else self.whitened.location[self._n_directions :]
+
+    @property
+    def coefficient_covariance(self) -> Floats:
+        """Covariance of the mean function's coefficients, shape (q, q)."""
+        if self.whitened is None:
+            return np.empty((0, 0))
+        root = self.whitened.scale[self._n_directions :]
+        return np.asarray(root @ root.T)
+
+    @property
+    def _n_directions(self) -> int:
+        return 0 if self.whitened is None else int(self.whitened.latent.root.shape[1])
 
     @property
     def standard_deviation(self) -> Floats:
@@ -93,37 +118,104 @@ def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
     kernel : scikit-learn kernel
         Its WhiteKernel part is noise of observations and no part of the latent.
     Z : array of shape (M, d)
-    mean : None, number or callable
-        Prior mean: zero, a constant, or a function of points (n, d) that returns (n,).
+    mean : None, number, callable, "constant", "linear", Basis or Estimated
+        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). With unknown
+        coefficients these are part of the belief, which learns them from the segments that follow.
 
     Returns
     -------
     Belief
     """
-    latent = Latent.prior(check_kernel(kernel), check_points(Z, "Z"), as_mean(mean))
+    model = as_mean(mean)
+    latent = Latent.prior(check_kernel(kernel), check_points(Z, "Z"), model)
+    if model.coefficients is not None:
+        return condition(latent, prior_evidence(latent, model.coefficients))
     r = latent.root.shape[1]
     return Belief.of(Whitened(latent, np.zeros(r), np.eye(r)))
 
 
-def condition(latent: Latent, evidence: Evidence) -> Belief:
-    """Belief about a latent from its prior and the sum of all evidence."""
-    # docs/theory.md: posterior precision I + Σ w Λ, mean μ_z + L (I + Σ w Λ)⁻¹ Σ w η
-    r = len(evidence.shift)
-    precision = evidence.precision + np.eye(r)
-    precision = 0.5 * (precision + precision.T)
-    if not r:
-        return Belief.of(Whitened(latent, np.zeros(0), np.eye(0)))
+def prior_evidence(latent: Latent, coefficients: Basis | Estimated | None) -> Evidence:
+    """What is known of a mean's coefficients β before the data, as evidence."""
+    total = Evidence.none(latent)
+    q = latent.basis.shape[1]
+    if coefficients is None:
+        return total
+    if isinstance(coefficients, Estimated):
+        mean, covariance = coefficients.coefficients, coefficients.covariance
+    else:
+        mean, covariance = coefficients.prior_mean, coefficients.prior_covariance
+    mean = np.zeros(q) if mean is None else check_targets(mean, q, "coefficients")
+    if covariance is None:
+        precision = FLAT / (latent.variance or 1.0) * np.eye(q)
+    else:
+        precision = _inverse_covariance(covariance, q)
+    r = latent.root.shape[1]
+    total.precision[r:, r:] = precision
+    total.shift[r:] = precision @ mean
+    return total
+
+
+def _inverse_covariance(covariance: Any, q: int) -> Floats:
+    matrix = np.asarray(covariance, dtype=np.float64)
+    if matrix.shape != (q, q) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
+        raise ValueError(
+            f"the covariance of the mean's coefficients must be a symmetric matrix of shape ({q}, {q}); found shape "
+            f"{matrix.shape}."
+        )
     try:
-        lower, jitter = cholesky(precision)
+        lower = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+    except LinAlgError as error:
+        raise ValueError("the covariance of the mean's coefficients is not positive definite.") from error
+    half = solve_lower(lower, np.eye(q))
+    return np.asarray(half.T @ half)
+
+
+def condition(latent: Latent, total: Evidence) -> Belief:
+    """Belief about a latent from the prior of ξ and the sum of all evidence, that about β before the data included."""
+    # docs/theory.md: posterior precision I + Σ w Λ, mean μ_z + L (I + Σ w Λ)⁻¹ Σ w η
+    r = latent.root.shape[1]
+    precision = 0.5 * (total.precision + total.precision.T)
+    precision[np.arange(r), np.arange(r)] += 1.0
+    location, scale = _moments(precision, total.shift[:, None])
+    natural = total if latent.basis.shape[1] else None
+    return Belief.of(Whitened(latent, location[:, 0], scale, natural))
+
+
+def condition_on_estimate(latent: Latent, total: Evidence, estimate: Estimated) -> Belief:
+    """Belief about z where β was estimated elsewhere: the estimate's error adds to that of z (universal kriging)."""
+    r, q = latent.root.shape[1], latent.basis.shape[1]
+    beta = check_targets(estimate.coefficients, q, "coefficients")
+    covariance = np.asarray(estimate.covariance, dtype=np.float64)
+    if covariance.shape != (q, q) or not np.isfinite(covariance).all():
+        raise ValueError(f"the covariance of the mean's coefficients must have shape ({q}, {q}).")
+    precision = 0.5 * (total.precision[:r, :r] + total.precision[:r, :r].T) + np.eye(r)
+    explained = np.concatenate([total.shift[:r, None], total.precision[:r, r:]], axis=1)
+    solved, scale = _moments(precision, explained)
+    location = solved[:, 0] - solved[:, 1:] @ beta
+    sensitivity = latent.basis - latent.root @ solved[:, 1:]  # of the mean of z to β
+    return Belief(
+        latent.mean + latent.basis @ beta + latent.root @ location,
+        np.concatenate([latent.root @ scale, sensitivity @ psd_root(covariance)], axis=1),
+    )
+
+
+def _moments(precision: Floats, shifts: Floats) -> tuple[Floats, Floats]:
+    """Solutions of precision · X = shifts, and a root of the inverse of the precision."""
+    if not len(precision):
+        return shifts, precision
+    try:
+        diagonal = np.diagonal(precision)
+        if not (diagonal > 0).all():
+            raise SingularMatrixError(0)
+        units = 1 / np.sqrt(diagonal)
+        lower, jitter = cholesky(precision * np.outer(units, units))
         if jitter.any():
             raise SingularMatrixError(0)
     except SingularMatrixError as error:
         raise LinAlgError(
-            "The terms of the composite take away more evidence than they bring: the belief has no positive "
-            "definite precision. Give every set with a negative weight a set of positive weight that holds it, "
-            "or use Composite.conditional."
+            "The belief has no positive definite precision. Either the terms of the composite take away more evidence "
+            "than they bring (give every set with a negative weight a set of positive weight that holds it, or use "
+            "Composite.conditional), or two basis functions of the mean cannot be told apart (leave one out)."
         ) from error
-    scale = solve_lower(lower, np.eye(r)).T  # the inverse root itself is the result here
-    location = scale @ solve_lower_vectors(lower, evidence.shift)
-    root = solve_right(lower, latent.root.copy())
-    return Belief(latent.mean + latent.root @ location, root, Whitened(latent, location, scale))
+    scale = units[:, None] * solve_lower(lower, np.eye(len(precision))).T
+    return scale @ (scale.T @ shifts), scale

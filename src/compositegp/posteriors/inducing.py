@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.kernels import gram
 from compositegp.linalg import psd_root
-from compositegp.means import as_mean, evaluate_mean
+from compositegp.means import as_mean
 from compositegp.posteriors.belief import Belief
 from compositegp.validation import check_kernel, check_points
 
@@ -21,8 +21,8 @@ def project(belief: Belief, kernel: Kernel, Z: Any, *, mean: Any = None) -> Beli
         About u, the latent values at the inducing points.
     kernel : scikit-learn kernel
     Z : array of shape (M, d)
-    mean : None, number or callable
-        Prior mean, the same that the belief began with.
+    mean : as in `prior`
+        The same that the belief began with.
 
     Returns
     -------
@@ -33,12 +33,16 @@ def project(belief: Belief, kernel: Kernel, Z: Any, *, mean: Any = None) -> Beli
         raise ValueError(
             f"belief must come from prior, update or posterior without inducing points; found {belief!r}."
         )
-    latent, location, scale = belief.whitened
+    latent, location, scale, _ = belief.whitened
     points = check_points(Z, "Z", latent.points.shape[1])
+    model = as_mean(mean)
     # z = μ_z + loading · ξ_u + remainder, the remainder independent of u with covariance Σ_zz − Q_zz
     loading = latent.whiten(gram(check_kernel(kernel), points, latent.points))
     remainder = psd_root(gram(kernel, points, points) - loading @ loading.T)
+    coordinates = np.concatenate([loading, model.columns(points)], axis=1)
+    if coordinates.shape[1] != len(location):
+        raise ValueError("mean is not the one that belief began with. Pass the same mean to both.")
     return Belief(
-        evaluate_mean(as_mean(mean), points) + loading @ location,
-        np.concatenate([loading @ scale, remainder], axis=1),
+        model.values(points) + coordinates @ location,
+        np.concatenate([coordinates @ scale, remainder], axis=1),
     )

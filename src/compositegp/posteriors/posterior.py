@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.gaussian_process.kernels import Kernel
 
+from compositegp.arrays import Floats
 from compositegp.composite import (
     Composite,
     Evidence,
@@ -15,7 +16,8 @@ from compositegp.composite import (
     evidence,
     factor_stacks,
 )
-from compositegp.posteriors.belief import Belief, condition
+from compositegp.means import Estimated
+from compositegp.posteriors.belief import Belief, condition, condition_on_estimate, prior_evidence
 from compositegp.posteriors.inducing import project
 from compositegp.threads import blas_threads_for
 from compositegp.validation import check_points
@@ -85,8 +87,9 @@ def posterior(
     inducing : array of shape (m, d), optional
         Inducing points: their latent values take the place of z, and z follows from them. With
         ``Composite.pointwise(n)`` this is FITC, with ``marginal(segments)`` PITC.
-    mean : None, number or callable
-        Prior mean: zero, a constant, or a function of points (n, d) that returns (n,).
+    mean : None, number, callable, "constant", "linear", Basis or Estimated
+        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). With unknown
+        coefficients (a name, or a Basis) these are learned beside z; with an Estimated their error is added.
     noise_variance : None, number or array of shape (n,)
         Noise variances of the points, beside the kernel's own.
 
@@ -102,15 +105,27 @@ def _posterior(
     data: Observations, composite: Composite, stacks: Iterable[FactoredStack], Z: Any, inducing: Any
 ) -> Belief:
     points = check_points(Z, "Z", data.X.shape[1])
+    coefficients = data.mean.coefficients
     if inducing is not None:
-        belief = _posterior(data, composite, stacks, check_points(inducing, "inducing", data.X.shape[1]), None)
-        return project(belief, data.kernel, points, mean=data.mean)
+        inducing_points = check_points(inducing, "inducing", data.X.shape[1])
+        latent, total = _evidence(data, composite, stacks, inducing_points)
+        about_u = condition(latent, total.plus(prior_evidence(latent, coefficients)))
+        return project(about_u, data.kernel, points, mean=data.mean)
+    latent, total = _evidence(data, composite, stacks, points)
+    if isinstance(coefficients, Estimated):
+        return condition_on_estimate(latent, total, coefficients)
+    return condition(latent, total.plus(prior_evidence(latent, coefficients)))
+
+
+def _evidence(
+    data: Observations, composite: Composite, stacks: Iterable[FactoredStack], points: Floats
+) -> tuple[Latent, Evidence]:
     with blas_threads_for(max(composite.largest_block, len(points))):
         latent = Latent.prior(data.kernel, points, data.mean, data.least_noise_variance)
-        total = Evidence.none(latent.root.shape[1])
+        total = Evidence.none(latent)
         for factored in stacks:
             total = total.plus(evidence(data.kernel, latent, factored))
-        return condition(latent, total)
+        return latent, total
 
 
 def _check_composite(composite: Any) -> Composite:

@@ -7,7 +7,7 @@ from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats
-from compositegp.composite import Composite, Observations, factor_stacks
+from compositegp.composite import Composite, Observations, evidence, factor_stacks
 from compositegp.composite.evidence import loadings
 from compositegp.linalg import (
     SingularMatrixError,
@@ -16,7 +16,8 @@ from compositegp.linalg import (
     solve_lower,
     solve_lower_vectors,
 )
-from compositegp.posteriors.belief import Belief, Whitened
+from compositegp.means import as_mean
+from compositegp.posteriors.belief import Belief, Whitened, condition
 from compositegp.threads import blas_threads_for
 from compositegp.validation import check_points
 
@@ -45,8 +46,9 @@ def update(
     Z : array of shape (M, d)
     X_k : array of shape (n, d)
     y_k : array of shape (n,)
-    mean : None, number or callable
-        Prior mean, the same that the belief began with.
+    mean : as in `prior`
+        The same that the belief began with. Unknown coefficients are learned as the segments come: they are part of
+        the latent, so that segments which share a pattern through the mean do not count it twice.
     noise_variance : None, number or array of shape (n,)
         Noise variances of the points, beside the kernel's own.
 
@@ -59,20 +61,24 @@ def update(
             "belief must come from prior(kernel, Z), or from an update or posterior without inducing points; "
             f"found {belief!r}."
         )
-    latent, location, scale = belief.whitened
+    latent, location, scale, natural = belief.whitened
     points = check_points(Z, "Z", latent.points.shape[1])
     if not np.array_equal(points, latent.points):
         raise ValueError("Z are not the points that belief is about. Pass the same Z to prior and to update.")
+    if (as_mean(mean).coefficients is None) != (natural is None):
+        raise ValueError("mean is not the one that belief began with. Pass the same mean to prior and to update.")
     data = Observations.checked(
         kernel, X_k, y_k, mean=mean, noise_variance=noise_variance, n_columns=points.shape[1]
     )
     with blas_threads_for(max(len(data.X), len(points))):
         (factored,) = factor_stacks(data, Composite.full(len(data.X)))
+        if natural is not None:
+            return condition(latent, natural.plus(evidence(data.kernel, latent, factored)))
         if not len(location):
             return belief
         W = loadings(data.kernel, latent, factored)[0]
         try:
-            location, scale = _update(location, scale, W, factored.innovations[0])
+            location, scale = _update(location, scale, W, factored.innovations[0, :, 0])
         except SingularMatrixError as error:
             raise LinAlgError(
                 f"The segment of {len(data.X)} point(s) says more about the latent values than a Gaussian process "
