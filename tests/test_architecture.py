@@ -57,3 +57,21 @@ def test_blas_threads_come_back(rng):
         RBF() + WhiteKernel(0.1), X, np.zeros(30), X, compositegp.Composite.marginal(compositegp.segment(X, 10))
     )
     assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+def test_blas_threads_come_back_from_concurrent_calls():
+    import time
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    from compositegp.threads import blas_threads_for
+
+    def hold(seconds):
+        with blas_threads_for(10), blas_threads_for(10):
+            time.sleep(seconds)
+
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(hold, [0.02, 0.1, 0.05, 0.01, 0.08, 0.03, 0.06, 0.04]))
+    assert [pool["num_threads"] for pool in threadpool_info()] == before

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import exact_gp
-from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import DotProduct, Matern, WhiteKernel
 from strategies import partitions, problems
 from test_posterior import assert_same, prior_scale
 
@@ -133,12 +133,33 @@ def test_far_from_the_data_every_rule_but_poe_falls_back_to_the_prior(problem, r
         ({"rule": "vote"}, "rule must be one of poe, gpoe, bcm, rbcm, grbcm; found 'vote'"),
         ({"weights": "random"}, "weights must be one of"),
         ({"rule": "grbcm", "segments": [[0, 1]]}, "grbcm needs a communication set"),
+        ({"rule": "grbcm", "communication": []}, "communication is empty"),
+        ({"rule": "rbcm", "communication": [0]}, "communication is for rule grbcm"),
+        ({"segments": 7}, "segments must be a list of index arrays"),
     ],
 )
 def test_bad_arguments(arguments, message):
     arguments = {"segments": [[0], [1]]} | arguments
     with pytest.raises(ValueError, match=message):
         committee.predict(KERNEL, np.zeros((2, 1)), np.zeros(2), np.zeros((1, 1)), **arguments)
+
+
+def test_values_known_beforehand_and_experts_without_a_say(problem):
+    X, y, _, segments = problem
+    for rule in committee.RULES:
+        found = committee.predict(DotProduct(0.0) + WhiteKernel(0.1), X, y, np.zeros((1, 2)), segments, rule=rule)
+        np.testing.assert_allclose(found.mean, 0)
+        np.testing.assert_allclose(found.variance, 0, atol=1e-200)
+    far = committee.predict(KERNEL, X, y, np.full((1, 2), 1e3), segments, rule="poe", weights="entropy")
+    np.testing.assert_allclose([far.mean[0], far.variance[0]], [0, 1.5])
+
+
+def test_a_communication_set_of_all_points_is_the_exact_gp(problem):
+    X, y, Z, segments = problem
+    mean, covariance = exact_gp(KERNEL, X, y, Z)
+    found = committee.predict(KERNEL, X, y, Z, segments, rule="grbcm", communication=np.arange(60))
+    np.testing.assert_allclose(found.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(found.variance, np.diag(covariance), rtol=1e-9)
 
 
 def test_joint_takes_only_rules_that_are_joint():

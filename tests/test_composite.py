@@ -27,7 +27,7 @@ def test_terms_of_each_method():
     own = Composite([([2, 0], 0.5), ([1], 2.0)])
     assert as_sets(own.terms) == [((0, 2), 0.5), ((1,), 2)]
     assert own.n_points == 3
-    assert repr(own) == "Composite(2 terms over 3 points)"
+    assert repr(own) == "Composite(2 term(s) over 3 point(s))"
 
 
 def test_conditioning_on_nothing_is_marginal():
@@ -68,7 +68,14 @@ def test_each_point_counts_once(data, n):
         (lambda: Composite.pointwise(-1), "n_samples must be"),
         (lambda: Composite([]), "at least one"),
         (lambda: Composite([[0, 1, 2]]), r"terms must be \(indices, weight\) pairs"),
-        (lambda: Composite([([0], np.nan)]), r"terms\[0\] has a weight that is not finite"),
+        (lambda: Composite([([0], np.nan)]), "weights of terms contains NaN"),
+        (lambda: Composite([([0], "much")]), "weights of terms must be an array of real numbers"),
+        (lambda: Composite(7), r"terms must be \(indices, weight\) pairs"),
+        (lambda: Composite.marginal([[[0], [1, 2]]]), r"segments\[0\] must be a one-dimensional"),
+        (
+            lambda: Composite.conditional([[0], [1]], [[], [10**15]]),
+            r"conditioning\[1\] has point 1000000000000000",
+        ),
         (lambda: Composite.conditional([[0], [1]], [[]]), r"conditioning has 1 set\(s\) for 2"),
         (lambda: Composite.conditional([[0], [1]], [[1], []]), r"conditioning\[0\] has point 1"),
         (lambda: Composite.conditional([[0], [1]], [[], [1]]), r"conditioning\[1\] has point 1"),

@@ -8,6 +8,7 @@ from oracles import exact_gp
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
+    DotProduct,
     ExpSineSquared,
     Matern,
     PairwiseKernel,
@@ -26,7 +27,15 @@ from compositegp import (
     segment,
     update,
 )
-from compositegp.linalg import JITTER_START, cholesky, cholesky_of_complement, independence, solve_lower
+from compositegp.linalg import (
+    JITTER_START,
+    cholesky,
+    cholesky_of_complement,
+    invert_lower,
+    lower_of_weighted_inverse,
+    psd_root,
+    solve_lower,
+)
 
 
 def assert_sound(belief, prior_variance):
@@ -234,11 +243,99 @@ class TestLinearAlgebra:
         assert tempering == 0
         np.testing.assert_allclose(lower @ lower.T, np.eye(n) - regular, atol=1e-15)
         lower, tempering = cholesky_of_complement(singular)
-        assert tempering == 1e-10
-        np.testing.assert_allclose(lower @ lower.T, np.eye(n) - (1 - 1e-10) * singular, atol=1e-15)
+        assert 0 < tempering <= 1e-11
+        np.testing.assert_allclose(lower @ lower.T, np.eye(n) - (1 - tempering) * singular, atol=1e-15)
 
-    def test_less_noise_leaves_fewer_directions(self):
-        fractions = [independence(100, noise, 1.0) for noise in (0.0, 1e-10, 1e-8, 1e-6, 0.1)]
-        assert fractions == sorted(fractions, reverse=True)
-        assert fractions[0] == 1e-10
-        assert fractions[-1] == 100 * np.finfo(float).eps
+    @pytest.mark.parametrize("n", [5, 60])
+    def test_inverse_of_a_factor_and_its_weighted_square(self, n, rng):
+        root = rng.normal(size=(3, n, n + 2))
+        A = root @ root.transpose(0, 2, 1)
+        inverse = invert_lower(cholesky(A.copy()).lower)
+        weights = np.stack([np.ones(n), np.arange(n) >= n // 2, rng.choice([0.5, 1.0, 2.0], size=n)])
+        found = lower_of_weighted_inverse(inverse, weights)
+        np.testing.assert_allclose(found[0], np.tril(np.linalg.inv(A[0])), rtol=1e-7, atol=1e-9)
+        expected = inverse.transpose(0, 2, 1) @ (weights[..., None] * inverse)
+        np.testing.assert_allclose(found, np.tril(expected), rtol=1e-9, atol=1e-12)
+
+    @pytest.mark.parametrize("rank", [0, 3, 8])
+    def test_root_of_a_semi_definite_matrix(self, rank, rng):
+        half = rng.normal(size=(8, rank))
+        root = psd_root(half @ half.T)
+        assert root.shape == (8, rank)
+        np.testing.assert_allclose(root @ root.T, half @ half.T, atol=1e-12)
+
+
+class TestWideRangesOfScale:
+    """Signals, offsets and noises many orders of magnitude apart, in one matrix."""
+
+    X = np.linspace(0, 20, 200)[:, None]
+    Z = X[::2] + 0.03
+
+    @pytest.mark.parametrize(
+        "kernel",
+        [
+            ConstantKernel(1e5) + RBF() + WhiteKernel(1e-4),
+            ConstantKernel(1e8) + Matern(nu=1.5) + WhiteKernel(1e-2),
+        ],
+        ids=str,
+    )
+    def test_a_large_constant_beside_a_small_signal(self, kernel):
+        y = np.sin(3 * self.X[:, 0])
+        mean, covariance = exact_gp(kernel, self.X, y, self.Z)
+        belief = posterior(kernel, self.X, y, self.Z, Composite.full(200))
+        deviation = np.sqrt(np.diag(covariance))
+        np.testing.assert_allclose((belief.mean - mean) / deviation, 0, atol=0.01)
+        np.testing.assert_allclose(belief.standard_deviation / deviation, 1, atol=0.01)
+
+    def test_noise_a_trillionth_of_the_signal(self):
+        belief = posterior(1e6 * RBF() + WhiteKernel(1e-6), [[0.0]], [1.0], [[0.0]], Composite.full(1))
+        np.testing.assert_allclose(belief.variance, 1e-6, rtol=1e-3)
+
+    @pytest.mark.parametrize("noise", [1e6, 1e12, 1e14])
+    def test_one_very_noisy_point_is_as_good_as_none(self, noise, rng):
+        X, Z = rng.uniform(0, 5, size=(50, 1)), rng.uniform(0, 5, size=(6, 1))
+        y, variances = np.sin(X[:, 0]), np.zeros(50)
+        variances[7], y[7] = noise, 3.0
+        kernel = RBF() + WhiteKernel(0.01)
+        rest = np.delete(np.arange(50), 7)
+        belief = posterior(kernel, X, y, Z, Composite.full(50), noise_variance=variances)
+        assert_same(belief, exact_gp(kernel, X[rest], y[rest], Z), atol=1e-5)
+
+    def test_variances_that_differ_by_sixteen_orders(self):
+        belief = prior(DotProduct(0.0), [[1e-4, 0], [0, 1e4]])
+        np.testing.assert_allclose(belief.variance, [1e-8, 1e8])
+
+
+class TestKernelsOfTheUser:
+    @pytest.mark.parametrize("convert", [np.asfortranarray, lambda K: K.astype("f4"), lambda K: K.astype(int)])
+    def test_any_array_that_a_kernel_returns(self, convert, rng):
+        class Custom(RBF):
+            def __call__(self, X, Y=None, eval_gradient=False):
+                return convert(np.round(4 * super().__call__(X, Y), 6))
+
+        X, y, Z = rng.uniform(0, 3, size=(40, 1)), rng.normal(size=40), 10 + rng.uniform(0, 3, size=(50, 1))
+        Z[:5] = X[:5]
+        kernel = Custom(2e-2) + WhiteKernel(1.0)
+        K, K_zx = np.float64(Custom(2e-2)(X)) + np.eye(40), np.float64(Custom(2e-2)(Z, X))
+        belief = posterior(kernel, X, y, Z, Composite.full(40))
+        np.testing.assert_allclose(belief.mean, K_zx @ np.linalg.solve(K, y), atol=1e-6)
+
+    def test_a_kernel_changed_later_does_not_change_the_model(self, rng):
+        X, y, Z = rng.uniform(0, 3, size=(40, 1)), rng.normal(size=40), rng.uniform(0, 3, size=(5, 1))
+        kernel = RBF(1.0) + WhiteKernel(0.1)
+        factored = factorize(kernel, X, y, Composite.full(40))
+        before = factored.posterior(Z).mean
+        kernel.theta = kernel.theta + 1
+        np.testing.assert_array_equal(factored.posterior(Z).mean, before)
+
+    def test_points_changed_later_do_not_change_the_belief(self):
+        kernel, Z = RBF(1.0) + WhiteKernel(0.1), np.zeros((1, 1))
+        belief = prior(kernel, Z)
+        Z += 1
+        update(belief, kernel, np.zeros((1, 1)), [[0.0]], [1.0])
+        with pytest.raises(ValueError, match="Z are not the points"):
+            update(belief, kernel, Z, [[0.0]], [1.0])
+
+    def test_an_indefinite_kernel_has_no_prior(self, rng):
+        with pytest.raises(np.linalg.LinAlgError, match="PairwiseKernel.* is not positive definite at the test"):
+            prior(PairwiseKernel(metric="sigmoid", gamma=-1.0), rng.uniform(0, 3, size=(9, 2)))

@@ -88,6 +88,12 @@ def test_derivative_equals_scikit_learn(kernel, rng):
     np.testing.assert_allclose(
         linearized.pullback(cotangent), np.einsum("ij,ijp->p", cotangent, gradient), atol=1e-10
     )
+    vectors = rng.normal(size=(17, 4))
+    np.testing.assert_allclose(
+        linearized.products(cotangent, vectors),
+        np.einsum("ij,ijp,jm->pim", cotangent, gradient, vectors),
+        atol=1e-10,
+    )
 
 
 @given(st.data(), seeds)
@@ -187,15 +193,29 @@ class TestOnColumns:
             gram(OnColumns(RBF(), [3]), np.zeros((2, 2)))
 
 
+def test_whole_numbers_are_points_too():
+    X = np.arange(6).reshape(3, 2)
+    for kernel in (ConstantKernel(0.5), 0.5 * RBF(2.0), RBF(2.0) + WhiteKernel(0.3), DotProduct(0.5)):
+        np.testing.assert_allclose(gram(kernel, X), kernel(X.astype(float)))
+        np.testing.assert_allclose(diagonal(kernel, X), kernel.diag(X.astype(float)))
+
+
+def test_points_with_different_columns_have_no_distance():
+    for n in (2, 40):
+        with pytest.raises(ValueError, match="points with 2 and 3 columns"):
+            gram(RBF(), np.zeros((2, n, 2)), np.zeros((2, n, 3)))
+
+
 def test_wrong_number_of_length_scales():
     with pytest.raises(ValueError, match="2 length scales, but the points have 3"):
         gram(RBF([1.0, 2.0]), np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="2 length scales, but the points have 3"):
+        in_length_scales(RBF([1.0, 2.0]), np.zeros((4, 3)))
 
 
 @pytest.mark.parametrize(
     ("kernel", "scales"),
     [
-        (None, [1, 1]),
         (RBF([0.5, 4.0]), [2, 0.25]),
         (Matern(2.0), [0.5, 0.5]),
         (RationalQuadratic(2.0), [0.5, 0.5]),

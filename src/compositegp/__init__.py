@@ -4,6 +4,7 @@ A composite is a list of (index set, weight) terms; everything is a weighted sum
 Gaussian process's quantity on that small set.
 """
 
+from compositegp import committee
 from compositegp.composite import Composite, conditioning_sets, segment
 from compositegp.kernels import OnColumns
 from compositegp.linalg import NumericalWarning
@@ -22,6 +23,7 @@ __all__ = [
     "Linear",
     "NumericalWarning",
     "OnColumns",
+    "committee",
     "conditioning_sets",
     "factorize",
     "posterior",

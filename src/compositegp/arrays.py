@@ -29,7 +29,12 @@ def keep_freed_memory() -> None:
         _kept = True
 
 
+def diagonals(A: Array) -> Array:
+    """Diagonals of matrices (..., n, n), as a view of shape (..., n)."""
+    return np.einsum("...ii->...i", A)
+
+
 def add_to_diagonal(A: Array, values: Array) -> None:
     """Add `values` (a scalar, or shape (..., n)) to the diagonals of `A`, shape (..., n, n), in place."""
-    diagonals = np.einsum("...ii->...i", A)  # a view
-    diagonals += values
+    view = diagonals(A)
+    view += values

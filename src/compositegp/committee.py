@@ -35,6 +35,7 @@ from compositegp.validation import check_index_sets, check_points
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 WEIGHTS = ("unit", "uniform", "entropy")
+_LEAST_VARIANCE = 1e-300  # of a value that is known beforehand: its precision has to stay a number
 _DEFAULT_WEIGHTS = {"poe": "unit", "gpoe": "uniform", "bcm": "unit", "rbcm": "entropy", "grbcm": "entropy"}
 
 
@@ -76,6 +77,7 @@ class Experts:
         """Combine the experts with weights of shape (K, M) and an exponent of the prior."""
         prior_precision = 1 / self.prior_variance
         precision = prior_exponent * prior_precision + (weights * (1 / self.variance - prior_precision)).sum(axis=0)
+        precision = np.where(precision > 0, precision, prior_precision)  # no expert has a say
         shift = (weights * (self.mean - self.prior_mean) / self.variance).sum(axis=0)
         return Marginals(self.prior_mean + shift / precision, 1 / precision)
 
@@ -119,9 +121,16 @@ def predict(
     if data.mean.coefficients is not None:
         raise ValueError("mean must be known for a committee: None, a number or a function of points.")
     points = check_points(Z, "Z", data.X.shape[1])
-    shared, parts = _communication(segments, communication) if rule == "grbcm" else (None, segments)
+    if rule == "grbcm":
+        shared, parts = _communication(segments, communication)
+    elif communication is None:
+        shared, parts = None, check_index_sets(segments, "segments")
+    else:
+        raise ValueError(f"communication is for rule grbcm; found rule {rule!r}.")
     experts = _ask(data, points, parts, shared)
     K = len(experts.mean)
+    if not K:  # the communication set is all there is
+        return Marginals(experts.prior_mean, experts.prior_variance)
     if weights == "entropy":
         beta = experts.entropy_changes()
         if rule == "gpoe":
@@ -173,24 +182,22 @@ def joint(
 def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
     """Beliefs of the experts, each conditioned on `shared` if given."""
     K, M = len(parts), len(Z)
-    prior_variance = diagonal(data.kernel, Z, noise=False)
-    explained, shift = (
-        np.zeros((K + 1, M)),
-        np.zeros((K + 1, M)),
-    )  # the first row: the communication set alone
+    prior_variance = np.maximum(diagonal(data.kernel, Z, noise=False), _LEAST_VARIANCE)
+    # The first row: the communication set alone.
+    explained, shift = np.zeros((K + 1, M)), np.zeros((K + 1, M))
     if shared is None:
         composite = Composite.marginal(parts)
         first_expert = 1
     else:
         composite = Composite.conditional([shared, *parts], [[], *[shared] * K])
         first_expert = 0
-    with blas_threads_for(max(composite.largest_block, 1)):
+    with blas_threads_for(composite.largest_block):
         for factored in factor_stacks(data, composite):
             V = solve_lower(factored.lower, gram(data.kernel, factored.points, Z))
             rows = factored.stack.numbers + first_expert
             explained[rows] = np.einsum("bnm,bnm->bm", V, V)
             shift[rows] = np.einsum("bnm,bn->bm", V, factored.innovations[..., -1])
-    # An expert may not claim to know a value exactly: its precision has to stay a number.
+    # An expert may not claim to know a value exactly.
     floor = JITTER_START * prior_variance
     variance = np.maximum(prior_variance - explained, floor)
     means = data.mean.values(Z) + shift
@@ -204,6 +211,8 @@ def _communication(segments: Any, communication: Any) -> tuple[Any, list[Any]]:
             raise ValueError("grbcm needs a communication set and at least one segment; found one segment.")
         return parts[0], parts[1:]
     (shared,) = check_index_sets([communication], "communication")
+    if not len(shared):
+        raise ValueError("communication is empty. Give it at least one point, or leave it out.")
     rest = [part[~np.isin(part, shared)] for part in parts]
     return shared, [part for part in rest if len(part)]
 

@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.lapack import dlauum, dpotrf, dpstrf, dtrtri
 
-from compositegp.arrays import Array, Floats, add_to_diagonal
+from compositegp.arrays import Array, Floats, add_to_diagonal, diagonals
 
+SINGULAR = 1e-11
+"""A covariance matrix is singular if a point has less than this fraction of its variance left, given the others."""
 JITTER_START = 1e-10
 """First jitter tried on a singular covariance matrix, relative to its mean diagonal."""
 JITTER_END = 1e-6
 """Largest jitter tried; beyond it the matrix is not a covariance."""
-DEPENDENT = 1e-10
-"""Eigenvalues of a prior covariance under this fraction of the largest are taken for zero if data have no noise."""
-TEMPERING_START = 1e-10
-"""Fraction of a term's covariance that is added to it where its data pin the latent down exactly."""
-TEMPERING_END = 1e-6
+TEMPERING_START = 1e-13
+"""Least fraction of a term's covariance that is added to it where its data pin the latent down beyond rounding."""
+TEMPERING_END = 1e-4
 
 _SMALL = 32  # matrices up to this size are factorised and solved across the batch, larger ones one by one
 
@@ -54,7 +54,7 @@ class Factor(NamedTuple):
 def cholesky(A: Floats) -> Factor:
     """Cholesky factors of covariance matrices, which are overwritten.
 
-    A matrix that is singular in float64 gets a jitter that starts at `JITTER_START` of its mean diagonal
+    A matrix that is singular (see `SINGULAR`) gets a jitter that starts at `JITTER_START` of its mean diagonal
     and grows tenfold up to `JITTER_END`; then `SingularMatrixError` is raised.
 
     Parameters
@@ -82,7 +82,7 @@ def _factorise_batch(matrices: Floats) -> bool:
         lower = np.linalg.cholesky(matrices)
     except LinAlgError:
         return False
-    if not (np.einsum("bii->bi", lower).min(axis=-1) > floor).all():
+    if not (diagonals(lower) > floor).all():
         return False
     matrices[...] = lower
     return True
@@ -90,13 +90,13 @@ def _factorise_batch(matrices: Floats) -> bool:
 
 def _factorise(matrix: Floats, index: int) -> float:
     """Factorise one matrix in place; returns the relative jitter that this took."""
-    floor = float(_pivot_floor(matrix))
+    floor = _pivot_floor(matrix)
     original = np.diagonal(matrix).copy()
     jitter = 0.0
     while jitter <= JITTER_END * 1.01:
         # Read in Fortran order the matrix is its own transpose, so the upper factor is, in C order, the lower.
         _, info = dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
-        if info == 0 and np.diagonal(matrix).min() > floor:
+        if info == 0 and (np.diagonal(matrix) > floor).all():
             return jitter
         jitter = 10 * jitter or JITTER_START
         matrix[...] = np.triu(matrix, 1) + np.triu(matrix, 1).T  # what is above the diagonal is still there
@@ -105,9 +105,8 @@ def _factorise(matrix: Floats, index: int) -> float:
 
 
 def _pivot_floor(matrices: Floats) -> Floats:
-    n = matrices.shape[-1]
-    largest = np.einsum("...ii->...i", matrices).max(axis=-1)
-    return np.asarray(np.sqrt(n * np.finfo(np.float64).eps * np.maximum(largest, np.finfo(np.float64).tiny)))
+    """Pivots under this, for each row, have too few digits left: shape (..., n)."""
+    return np.asarray(np.sqrt(SINGULAR * np.abs(diagonals(matrices))))
 
 
 def solve_lower(lower: Floats, B: Floats) -> Floats:
@@ -139,6 +138,49 @@ def solve_lower_vectors(lower: Floats, b: Floats) -> Floats:
     return solve_lower(lower, np.array(b[..., None], order="C"))[..., 0]
 
 
+def invert_lower(lower: Floats) -> Floats:
+    """Inverses of triangular matrices (..., n, n): new arrays, zero above the diagonal."""
+    n = lower.shape[-1]
+    if n <= _SMALL:
+        return solve_lower(lower, np.broadcast_to(np.eye(n), lower.shape).copy())
+    inverse = np.tril(lower)
+    for matrix in inverse.reshape(-1, n, n):
+        dtrtri(matrix.T, lower=0, overwrite_c=1)
+    return inverse
+
+
+def lower_of_weighted_inverse(inverse: Floats, weights: Floats) -> Floats:
+    """Lower triangles of inverseᵀ · diag(weights) · inverse, for an inverse that is lower triangular.
+
+    With weights of one this is the inverse of the matrix whose Cholesky factor was inverted.
+
+    Parameters
+    ----------
+    inverse : array of shape (..., n, n)
+    weights : array of shape (..., n)
+
+    Returns
+    -------
+    array of shape (..., n, n), zero above the diagonal
+    """
+    n = inverse.shape[-1]
+    if n <= _SMALL:
+        return np.tril(np.swapaxes(inverse, -1, -2) @ (weights[..., None] * inverse))
+    result = np.empty(inverse.shape)
+    flat = zip(result.reshape(-1, n, n), inverse.reshape(-1, n, n), weights.reshape(-1, n), strict=True)
+    for out, matrix, row_weights in flat:
+        # Read in Fortran order: the upper triangle of matrixᵀ diag(w) matrix.
+        if (row_weights == 1).all():
+            out[...] = matrix
+            dlauum(out.T, lower=0, overwrite_c=1)
+            continue
+        out[...] = 0
+        for weight in np.unique(row_weights[row_weights != 0]):
+            rows = matrix[row_weights == weight]
+            dsyrk(weight, rows.T, beta=1.0, c=out.T, overwrite_c=1)
+    return result
+
+
 def solve_right(lower: Floats, B: Floats) -> Floats:
     """B · lower⁻ᵀ for one triangular matrix (n, n) and rows `B`, shape (..., n), which are overwritten."""
     if not B.size:
@@ -149,18 +191,20 @@ def solve_right(lower: Floats, B: Floats) -> Floats:
     return B
 
 
-def cholesky_of_complement(A: Floats) -> tuple[Floats, float]:
+def cholesky_of_complement(A: Floats, limit: float = TEMPERING_END) -> tuple[Floats, float]:
     """Cholesky factors of I − A, where the eigenvalues of A lie in [0, 1] up to rounding.
 
     Raises `SingularMatrixError` where they do not.
 
-    Where an eigenvalue of A is so near to one that I − A has lost its digits, A is tempered: multiplied by
+    Where an eigenvalue of A is so near to one that I − A has lost all its digits, A is tempered: multiplied by
     1 − δ, which is as if the data behind A had a covariance larger by the fraction δ. δ starts at
-    `TEMPERING_START`, is the same for the whole batch, and is returned.
+    `TEMPERING_START`, is the least power of ten that works, is the same for the whole batch, and is returned.
 
     Parameters
     ----------
     A : array of shape (..., n, n)
+    limit : float
+        Largest δ to try.
 
     Returns
     -------
@@ -170,17 +214,15 @@ def cholesky_of_complement(A: Floats) -> tuple[Floats, float]:
     n = A.shape[-1]
     if not n:
         return A.copy(), 0.0
-    tempering, singular = 0.0, 0
-    while tempering <= TEMPERING_END * 1.01:
+    tempering, floor, singular = 0.0, n * np.finfo(np.float64).eps, 0
+    while tempering <= 1.01 * limit:
         complement = (tempering - 1.0) * A
         add_to_diagonal(complement, 1.0)
-        matrices = complement.reshape(-1, n, n)
-        floor = math.sqrt(0.1 * (tempering or 10 * TEMPERING_START))
-        found = _factorise_above(matrices, floor)
+        found = _factorise_above(complement.reshape(-1, n, n), math.sqrt(floor))
         if found is None:
             return complement, tempering
-        singular = found
-        tempering = 10 * tempering or TEMPERING_START
+        tempering, singular = 10 * tempering or TEMPERING_START, found
+        floor = max(floor, 0.1 * tempering)
     raise SingularMatrixError(singular)
 
 
@@ -195,24 +237,13 @@ def _factorise_above(matrices: Floats, floor: float) -> int | None:
         for index, matrix in enumerate(matrices):
             if dpotrf(matrix.T, lower=0, clean=1, overwrite_a=1)[1]:
                 return index
-    smallest = np.einsum("bii->bi", matrices).min(axis=1)
+    smallest = diagonals(matrices).min(axis=1)
     return int(smallest.argmin()) if smallest.min(initial=np.inf) <= floor else None
-
-
-def independence(n: int, noise: float, variance: float) -> float:
-    """Fraction of the largest eigenvalue of a prior covariance (n, n) under which others are lost to rounding.
-
-    A direction of prior variance λ is seen in data only down to rounding errors, which a Cholesky factor of
-    the data's covariance amplifies by up to √(variance / noise), and whitening by 1/√λ; 10⁻⁶ is what may be
-    left of them.
-    """
-    eps = float(np.finfo(np.float64).eps)
-    amplified = (1e6 * eps) ** 2 * variance / max(noise, DEPENDENT * variance) if variance > 0 else 0.0
-    return max(min(amplified, DEPENDENT), n * eps)
 
 
 def psd_root(A: Floats) -> Floats:
     """A root of a positive semi-definite matrix (n, n): (n, r) with root · rootᵀ = A, up to rounding."""
-    values, vectors = np.linalg.eigh(A)
-    keep = values > 0
-    return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))
+    factor, pivots, rank, _ = dpstrf(A, lower=1)
+    root = np.zeros((len(A), rank))
+    root[pivots - 1] = np.tril(factor)[:, :rank]
+    return root

@@ -27,7 +27,7 @@ class Constant:
         return np.full(len(X), float(self.value))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Linear:
     """The known mean μ(x) = intercept + x · coefficients.
 
@@ -132,7 +132,7 @@ class MeanModel:
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise ValueError(
                 f"mean must return one finite number for each of the {len(X)} point(s), shape ({len(X)},); "
-                f"found shape {values.shape} from {self.known!r}."
+                f"found shape {values.shape}, {np.count_nonzero(~np.isfinite(values))} not finite, from {self.known!r}."
             )
         return values
 
@@ -156,7 +156,7 @@ def as_mean(mean: Any) -> MeanModel:
         return MeanModel(Constant(), _NAMED[mean], Basis(_NAMED[mean]))
     if mean is None:
         return MeanModel(Constant(), no_functions, None)
-    if callable(mean):
+    if callable(mean) and not isinstance(mean, type):
         return MeanModel(mean, no_functions, None)
     if isinstance(mean, (int, float, np.number)) and np.isfinite(mean):
         return MeanModel(Constant(float(mean)), no_functions, None)

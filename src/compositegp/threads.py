@@ -10,8 +10,7 @@ from threadpoolctl import ThreadpoolController
 _LARGE = 1536  # matrices of this size keep several BLAS threads busy; on smaller ones they wait for each other
 
 _lock = threading.Lock()
-_depth = 0
-_limiter: contextlib.AbstractContextManager[object] | None = None
+_owner: int | None = None
 
 
 @cache
@@ -24,23 +23,19 @@ def blas_threads_for(size: int) -> Iterator[None]:
     """Hold BLAS to one thread while matrices of the given size are worked on, unless they are large.
 
     NumPy's and SciPy's copies of BLAS each have a pool of threads, which spin for a while after every call;
-    on small matrices they cost several times the work itself. The limit is the process's: it is lifted
-    when the last of the threads that hold it leaves.
+    on small matrices they cost several times the work itself. The limit is the process's. The first thread to
+    ask for it sets it and lifts it again; calls inside that, and in other threads meanwhile, leave it alone.
     """
-    global _depth, _limiter
-    if size >= _LARGE:
+    global _owner
+    with _lock:
+        owner = size < _LARGE and _owner is None
+        if owner:
+            _owner = threading.get_ident()
+    if not owner:
         yield
         return
-    with _lock:
-        if _depth == 0:
-            _limiter = _controller().limit(limits=1, user_api="blas")
-            _limiter.__enter__()
-        _depth += 1
     try:
-        yield
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
     finally:
-        with _lock:
-            _depth -= 1
-            if _depth == 0 and _limiter is not None:
-                _limiter.__exit__(None, None, None)
-                _limiter = None
+        _owner = None

@@ -56,7 +56,7 @@ def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:
     """Noise variances of the points as an array (n_samples,), or None for none beside the kernel's own."""
     if noise_variance is None:
         return None
-    if np.ndim(noise_variance) == 0:
+    if not isinstance(noise_variance, Sequence | np.ndarray) and np.ndim(noise_variance) == 0:
         noise_variance = [noise_variance] * n_samples
     variances = check_targets(noise_variance, n_samples, "noise_variance")
     if (variances < 0).any():
@@ -75,7 +75,10 @@ def check_index_sets(sets: Any, name: str) -> list[Indices]:
 
 
 def _check_indices(indices: Any, name: str) -> Indices:
-    array = np.asarray(indices)
+    try:
+        array = np.asarray(indices)
+    except ValueError:  # ragged
+        array = np.empty((0, 0))
     if array.size == 0 and array.ndim == 1:
         return np.empty(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -96,6 +99,8 @@ def check_count(value: Any, name: str) -> int:
 
 
 def _as_floats(values: Any, name: str) -> Floats:
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"{name} has masked values. Drop those rows or fill them in.")
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":

@@ -2,7 +2,7 @@
 
 from compositegp.composite.composite import Composite, Stack, Term
 from compositegp.composite.conditioning import conditioning_sets
-from compositegp.composite.evidence import Evidence, evidence
+from compositegp.composite.evidence import Evidence, collect_evidence
 from compositegp.composite.factors import FactoredStack, Observations, factor_stacks
 from compositegp.composite.latent import Latent
 from compositegp.composite.segments import segment
@@ -15,8 +15,8 @@ __all__ = [
     "Observations",
     "Stack",
     "Term",
+    "collect_evidence",
     "conditioning_sets",
-    "evidence",
     "factor_stacks",
     "segment",
 ]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compositegp.arrays import Floats, Indices
-from compositegp.validation import check_count, check_index_sets
+from compositegp.validation import check_count, check_index_sets, check_targets
 
 
 class Term(NamedTuple):
@@ -41,7 +41,7 @@ class Stack:
         Where each stage ends; the last is n.
     weights : array of shape (blocks, stages)
     numbers : int array of shape (blocks,)
-        Which segment or term, in the user's count, each block is; for messages.
+        Which segment or term, in the user's count, each block is.
     """
 
     indices: Indices
@@ -60,11 +60,15 @@ class Stack:
         """Weight of each point given those before it in its block, shape (blocks, n)."""
         return np.repeat(self.weights, np.diff([0, *self.stops]), axis=1)
 
+    @property
+    def term_weights(self) -> Floats:
+        """Weight of the term that ends with each stage, shape (blocks, stages)."""
+        # Σ_stages ω_s ln p(y_s | y_<s, z) = Σ_s (ω_s − ω_s+1) ln p(y_≤s | z)
+        return self.weights - np.pad(self.weights[:, 1:], ((0, 0), (0, 1)))
+
     def terms(self) -> Iterator[Term]:
         """Terms that the blocks stand for."""
-        # Σ_stages ω_s ln p(y_s | y_<s, z) = Σ_s (ω_s − ω_s+1) ln p(y_≤s | z)
-        weights = self.weights - np.pad(self.weights[:, 1:], ((0, 0), (0, 1)))
-        for indices, term_weights in zip(self.indices, weights, strict=True):
+        for indices, term_weights in zip(self.indices, self.term_weights, strict=True):
             for stop, weight in zip(self.stops, term_weights, strict=True):
                 if weight != 0:
                     yield Term(indices[:stop], float(weight))
@@ -84,21 +88,19 @@ class Composite:
     Examples
     --------
     >>> Composite.marginal([[0, 1, 2], [3, 4]])
-    Composite(2 terms over 5 points)
+    Composite(2 term(s) over 5 point(s))
     >>> Composite([([0, 1, 2], 1.0), ([1, 2, 3], 1.0), ([1, 2], -1.0)])
-    Composite(3 terms over 4 points)
+    Composite(3 term(s) over 4 point(s))
     """
 
     stacks: tuple[Stack, ...]
 
     def __init__(self, terms: Iterable[tuple[Any, float]]) -> None:
-        pairs = list(terms)
+        pairs = list(terms) if isinstance(terms, Iterable) else []
         if not pairs or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
-            raise ValueError(f"terms must be (indices, weight) pairs, at least one; found {pairs!r:.80}.")
+            raise ValueError(f"terms must be (indices, weight) pairs, at least one; found {terms!r:.80}.")
         sets = check_index_sets([indices for indices, _ in pairs], "terms")
-        weights = np.asarray([weight for _, weight in pairs], dtype=np.float64)
-        if not np.isfinite(weights).all():
-            raise ValueError(f"terms[{int(np.argmin(np.isfinite(weights)))}] has a weight that is not finite.")
+        weights = check_targets([weight for _, weight in pairs], len(pairs), "weights of terms")
         _check_filled(sets, "terms")
         self.stacks = _stack([(s, (len(s),), (w,)) for s, w in zip(sets, weights, strict=True)])
 
@@ -136,12 +138,15 @@ class Composite:
             raise ValueError(
                 f"conditioning has {len(given)} set(s) for {len(parts)} segment(s). Give one for each."
             )
-        owner = np.full(1 + max(s.max(initial=0) for s in [*parts, *given]), len(parts))
-        for number, part in enumerate(parts):
-            owner[part] = number
+        members = np.concatenate(parts)
+        order = np.argsort(members)
+        owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[order]
+        members = members[order]
         for number, earlier in enumerate(given):
-            if (owner[earlier] >= number).any():
-                late = earlier[np.argmax(owner[earlier] >= number)]
+            position = np.minimum(np.searchsorted(members, earlier), len(members) - 1)
+            wrong = (members[position] != earlier) | (owner[position] >= number)
+            if wrong.any():
+                late = earlier[np.argmax(wrong)]
                 raise ValueError(
                     f"conditioning[{number}] has point {late}, which is in no segment before segment {number}. "
                     "Condition a segment on points of earlier segments only."
@@ -176,8 +181,9 @@ class Composite:
         return max(int(stack.indices.shape[1]) for stack in self.stacks)
 
     def __repr__(self) -> str:
-        n_terms = sum(len(stack) * len(stack.stops) for stack in self.stacks)
-        return f"Composite({n_terms} terms over {self.n_points} points)"
+        n_terms = sum(int(np.count_nonzero(stack.term_weights)) for stack in self.stacks)
+        n_points = len(np.unique(np.concatenate([stack.indices.ravel() for stack in self.stacks])))
+        return f"Composite({n_terms} term(s) over {n_points} point(s))"
 
 
 _Block = tuple[Indices, tuple[int, ...], tuple[float, ...]]  # indices, ends of the stages, their weights

@@ -1,5 +1,6 @@
 """What the terms of a composite say about its latent, added up."""
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,17 @@ from compositegp.arrays import Floats, add_to_diagonal
 from compositegp.composite.factors import FactoredStack, batches
 from compositegp.composite.latent import Latent
 from compositegp.kernels import gram
-from compositegp.linalg import SingularMatrixError, cholesky_of_complement, solve_lower
+from compositegp.linalg import (
+    TEMPERING_END,
+    NumericalWarning,
+    SingularMatrixError,
+    cholesky_of_complement,
+    solve_lower,
+)
+from compositegp.messages import warn_caller
+
+_TOLD = 1e-8  # tempering beyond which a user has to know of it
+_RESOLUTIONS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 
 class Evidence(NamedTuple):
@@ -46,46 +57,77 @@ class Evidence(NamedTuple):
         return cls(np.zeros((size, size)))
 
 
+_Form = Callable[[Floats, FactoredStack, float], tuple[Evidence, float]]
+
+
 def loadings(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Floats:
     """W with C⁻¹(y_k − μ_k) = W ξ + e and e ~ N(0, I − W Wᵀ): shape (blocks, n, r)."""
     K_kz = gram(kernel, factored.points, latent.points)
     return latent.whiten(solve_lower(factored.lower, K_kz))  # docs/theory.md: evidence of one segment
 
 
-def evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Evidence:
+def resolvable(latent: Latent, W: Floats) -> Iterator[tuple[Floats, float]]:
+    """Loadings to try, in turn, with the tempering to allow each: all, then fewer and fewer of the weak coordinates.
+
+    Rounding errors of the data's covariance grow as a coordinate's prior variance shrinks. A segment without noise may
+    so seem to know a weak coordinate better than exactly; it is then taken to say nothing about that one.
+    """
+    weakest = 0.0
+    for fraction in _RESOLUTIONS:
+        lost = latent.strengths < fraction
+        if fraction == 0 or (lost & (latent.strengths >= weakest)).any():
+            yield np.where(lost, 0.0, W) if lost.any() else W, _TOLD
+        weakest = fraction
+    yield np.where(latent.strengths < _RESOLUTIONS[-1], 0.0, W), TEMPERING_END
+
+
+def collect_evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Evidence:
     """Weighted sum, over the terms of some blocks, of their evidence about the latent."""
     n, r = factored.innovations.shape[1], latent.root.shape[1]
     form = _by_data if n <= r else _by_latent
-    total = Evidence.none(latent)
+    total, tempered = Evidence.none(latent), 0.0
     for blocks in batches(len(factored.stack), n * max(n, len(latent.points))):
         part = factored[blocks]
-        try:
-            total = total.plus(form(loadings(kernel, latent, part), part))
-        except SingularMatrixError as error:
-            raise LinAlgError(
-                f"Segment {part.stack.numbers[error.index]} says more about the latent values than a Gaussian "
-                f"process with kernel {kernel} allows. Add a WhiteKernel to the kernel, or check that it is "
-                "positive definite (a periodic kernel is so on one column only: see OnColumns)."
-            ) from error
+        found, tempering = _resolve(kernel, latent, part, form)
+        total, tempered = total.plus(found), max(tempered, tempering)
+    if tempered > _TOLD:
+        warn_caller(
+            f"Under kernel {kernel} a segment determines latent values beyond double precision; up to "
+            f"{tempered:.0e} of its own covariance was added as noise. Add a WhiteKernel to set the noise yourself.",
+            NumericalWarning,
+        )
     return total
 
 
-def _by_data(W: Floats, factored: FactoredStack) -> Evidence:
+def _resolve(kernel: Kernel, latent: Latent, part: FactoredStack, form: _Form) -> tuple[Evidence, float]:
+    for W, limit in resolvable(latent, loadings(kernel, latent, part)):
+        try:
+            return form(W, part, limit)
+        except SingularMatrixError as error:
+            number = part.stack.numbers[error.index]
+    raise LinAlgError(
+        f"Segment {number} says more about the latent values than a Gaussian process with kernel {kernel} allows. "
+        "Add a WhiteKernel to the kernel, or check that it is positive definite (a periodic kernel is so on one "
+        "column only: see OnColumns)."
+    )
+
+
+def _by_data(W: Floats, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
     """Evidence by n × n matrices, for terms no larger than the latent.
 
     With I − W Wᵀ = T Tᵀ it is UᵀU for U = T⁻¹ [W F y], and the rows of U up to a stage's end are those of the
     term that ends there: the weight of a stage is the weight of its rows.
     """
-    lower, tempering = cholesky_of_complement(W @ W.transpose(0, 2, 1))
+    lower, tempering = cholesky_of_complement(W @ W.transpose(0, 2, 1), limit)
     U = np.concatenate([W, factored.innovations], axis=2)
     U *= np.sqrt(1 - tempering)
     rows = solve_lower(lower, U).reshape(-1, U.shape[-1])
     weights = factored.stack.row_weights
     weighted = rows if (weights == 1).all() else rows * weights.reshape(-1, 1)
-    return Evidence(weighted.T @ rows)
+    return Evidence(weighted.T @ rows), tempering
 
 
-def _by_latent(W: Floats, factored: FactoredStack) -> Evidence:
+def _by_latent(W: Floats, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
     """Evidence by r × r matrices, for terms larger than the latent.
 
     About ξ it is (I − WᵀW)⁻¹ − I. A later stage sees the latent whitened by the stages before it: with F those
@@ -97,12 +139,13 @@ def _by_latent(W: Floats, factored: FactoredStack) -> Evidence:
     total = np.zeros((r + c, r + c))
     F: Floats | None = None
     known = np.zeros((blocks, r, c))
-    start = 0
+    start, tempered = 0, 0.0
     for stage, stop in enumerate(stops):
         Wt = W[:, start:stop].transpose(0, 2, 1)
         if F is not None:
             Wt = F @ Wt
-        lower, tempering = cholesky_of_complement(Wt @ Wt.transpose(0, 2, 1))
+        lower, tempering = cholesky_of_complement(Wt @ Wt.transpose(0, 2, 1), limit)
+        tempered = max(tempered, tempering)
         Wt, columns = np.sqrt(1 - tempering) * Wt, np.sqrt(1 - tempering) * factored.innovations[:, start:stop]
         inverse = solve_lower(lower, np.broadcast_to(np.eye(r), lower.shape).copy())
         gain = inverse.transpose(0, 2, 1) @ inverse
@@ -122,4 +165,4 @@ def _by_latent(W: Floats, factored: FactoredStack) -> Evidence:
             F = inverse if F is None else inverse @ F
         start = stop
     total[r:, :r] = total[:r, r:].T
-    return Evidence(total)
+    return Evidence(total), tempered

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, add_to_diagonal, keep_freed_memory
@@ -13,6 +14,7 @@ from compositegp.composite.composite import Composite, Stack
 from compositegp.kernels import gram
 from compositegp.linalg import (
     JITTER_END,
+    Factor,
     NumericalWarning,
     SingularMatrixError,
     cholesky,
@@ -49,19 +51,22 @@ class Observations:
 
     @classmethod
     def checked(
-        cls, kernel: Any, X: Any, y: Any, *, mean: Any, noise_variance: Any, n_columns: int | None = None
+        cls,
+        kernel: Any,
+        X: Any,
+        y: Any,
+        *,
+        mean: Any,
+        noise_variance: Any,
+        n_columns: int | None = None,
+        names: tuple[str, str] = ("X", "y"),
     ) -> "Observations":
-        """Build from what a user gives; bad input raises a ValueError that names it."""
-        kernel, mean = check_kernel(kernel), as_mean(mean)
-        points = check_points(X, "X", n_columns)
-        residuals = check_targets(y, len(points)) - mean.values(points)
+        """Build from what a user gives; bad input raises a ValueError that names it. The kernel is copied."""
+        kernel, mean = clone(check_kernel(kernel)), as_mean(mean)
+        points = check_points(X, names[0], n_columns)
+        residuals = check_targets(y, len(points), names[1]) - mean.values(points)
         columns = np.concatenate([mean.columns(points), residuals[:, None]], axis=1)
         return cls(kernel, mean, points, columns, check_noise_variance(noise_variance, len(points)))
-
-    @property
-    def least_noise_variance(self) -> float:
-        """Least noise of a point, beside the kernel's own."""
-        return 0.0 if self.noise_variance is None else float(self.noise_variance.min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +129,13 @@ def batches(count: int, elements_each: int) -> Iterator[slice]:
 
 def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Floats]:
     points = observations.X[stack.indices]
-    K_kk = gram(observations.kernel, points)
+    lower, jitter = factor_covariance(observations, stack, gram(observations.kernel, points))
+    innovations = solve_lower(lower, observations.columns[stack.indices])
+    return FactoredStack(stack, points, lower, innovations), jitter
+
+
+def factor_covariance(observations: Observations, stack: Stack, K_kk: Floats) -> Factor:
+    """Cholesky factors of the Gram matrices of blocks, which are overwritten, with each point's own noise added."""
     if observations.noise_variance is not None:
         add_to_diagonal(K_kk, observations.noise_variance[stack.indices])
     if not np.isfinite(K_kk).all():
@@ -134,12 +145,10 @@ def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Fl
             "hyper-parameters of their size."
         )
     try:
-        lower, jitter = cholesky(K_kk)
+        return cholesky(K_kk)
     except SingularMatrixError as error:
         raise LinAlgError(
             f"The covariance of segment {stack.numbers[error.index]} under kernel {observations.kernel} is not "
             f"positive definite, not even with {JITTER_END:.0e} of its mean diagonal added. Add a WhiteKernel "
             "to the kernel or raise its noise_level, remove duplicate points, or check that the kernel is one."
         ) from error
-    innovations = solve_lower(lower, observations.columns[stack.indices])
-    return FactoredStack(stack, points, lower, innovations), jitter

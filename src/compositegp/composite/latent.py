@@ -8,11 +8,12 @@ from scipy.linalg.lapack import dpotrf
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats
-from compositegp.kernels import diagonal, gram
-from compositegp.linalg import independence, solve_right
+from compositegp.kernels import gram
+from compositegp.linalg import solve_right
 from compositegp.means import MeanModel
 
-_SURELY_REGULAR = 1e-8  # smallest squared pivot, over the largest, with which a Cholesky factor is trusted
+_SURELY_REGULAR = 1e-8  # least squared pivot, over its variance, with which a Cholesky factor is trusted
+_SURELY_INDEFINITE = 1e-6  # negative eigenvalue, over the largest, that is no rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class Latent:
         independent part.
     unroot : array of shape (M, r) or None
         The pseudo-inverse of `root`, transposed; None where `root` is triangular and a solve does it.
+    strengths : array of shape (r,)
+        Prior variance of z along each coordinate of ξ, over the largest; ones where `root` is triangular.
     basis : array of shape (M, q)
         Basis functions of the mean; β are their coefficients.
     variance : float
@@ -38,34 +41,23 @@ class Latent:
     mean: Floats
     root: Floats
     unroot: Floats | None
+    strengths: Floats
     basis: Floats
     variance: float
 
     @classmethod
-    def prior(cls, kernel: Kernel, points: Floats, mean: MeanModel, noise_variance: float = 0.0) -> "Latent":
-        """Whiten the Gaussian process prior at some points.
-
-        `noise_variance` is the least noise that the data have beside the kernel's own: the less noise, the
-        more of the prior's small directions are lost to rounding and have to be left out.
-        """
+    def prior(cls, kernel: Kernel, points: Floats, mean: MeanModel) -> "Latent":
+        """Whiten the Gaussian process prior at some points."""
+        points = points.copy()
         K_zz = gram(kernel, points, points)
         if not np.isfinite(K_zz).all():
             raise LinAlgError(
                 f"Kernel {kernel} gives a covariance that is not finite at the test points. Scale the inputs, or "
                 "choose hyper-parameters of their size."
             )
-        lower, failed = dpotrf(K_zz.T, lower=0, clean=1)
-        pivots = np.diagonal(lower) ** 2
-        latent_variance = diagonal(kernel, points, noise=False)
-        largest = float(latent_variance.max())
-        values, basis = mean.values(points), mean.columns(points)
-        if not failed and pivots.min() > _SURELY_REGULAR * pivots.max():
-            return cls(points, values, np.ascontiguousarray(lower.T), None, basis, largest)
-        eigenvalues, vectors = np.linalg.eigh(K_zz)
-        noise = float((diagonal(kernel, points) - latent_variance).min()) + noise_variance
-        keep = eigenvalues > max(independence(len(points), noise, largest) * eigenvalues[-1], 0.0)
-        scale = np.sqrt(eigenvalues[keep])
-        return cls(points, values, vectors[:, keep] * scale, vectors[:, keep] / scale, basis, largest)
+        variances = np.diagonal(K_zz).copy()
+        roots = _roots(K_zz, kernel)
+        return cls(points, mean.values(points), *roots, mean.columns(points), float(variances.max()))
 
     def whiten(self, covariances: Floats) -> Floats:
         """Covariances with z, shape (..., M), as covariances with ξ, shape (..., r); may overwrite them."""
@@ -77,3 +69,24 @@ class Latent:
     def coordinates(self) -> Floats:
         """Map from (ξ, β) to z, less the known mean: shape (M, r + q)."""
         return np.concatenate([self.root, self.basis], axis=1)
+
+
+def _roots(K_zz: Floats, kernel: Kernel) -> tuple[Floats, Floats | None, Floats]:
+    """Root, pseudo-inverse and strengths of a prior covariance, as `Latent` has them."""
+    lower, failed = dpotrf(K_zz.T, lower=0, clean=1)
+    variances = np.diagonal(K_zz)
+    if not failed and (np.diagonal(lower) ** 2 > _SURELY_REGULAR * variances).all():
+        return np.ascontiguousarray(lower.T), None, np.ones(len(K_zz))
+    # In units of the standard deviations, so that points of small variance keep their digits.
+    units = np.sqrt(np.maximum(variances, 0.0))
+    inverse_units = np.divide(1.0, units, out=np.zeros_like(units), where=units > 0)
+    eigenvalues, vectors = np.linalg.eigh(inverse_units[:, None] * K_zz * inverse_units)
+    if eigenvalues[0] < -_SURELY_INDEFINITE * eigenvalues[-1]:
+        raise LinAlgError(
+            f"Kernel {kernel} is not positive definite at the test points. Check that it is a covariance (a periodic "
+            "kernel is one on a single column only: see OnColumns)."
+        )
+    keep = eigenvalues > len(K_zz) * np.finfo(np.float64).eps * eigenvalues[-1]
+    scale = np.sqrt(eigenvalues[keep])
+    root, unroot = units[:, None] * vectors[:, keep] * scale, inverse_units[:, None] * vectors[:, keep] / scale
+    return root, unroot, eigenvalues[keep] / eigenvalues[-1]

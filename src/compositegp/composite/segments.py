@@ -11,6 +11,7 @@ from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
 
 SCHEMES = ("sequential", "interleaved", "random", "tree")
+_MANY_COLUMNS = 64  # beyond which only the columns themselves are tried as directions
 _CLEARLY_WIDER = 1.5  # variance along the principal direction, over that of the widest column
 
 
@@ -33,8 +34,8 @@ def segment(
     scheme : {"sequential", "interleaved", "random", "tree"} or array of n labels
         ``sequential`` cuts the points in the order given (time series); ``interleaved`` deals them out in
         turn; ``random`` shuffles first; ``tree`` halves the points again and again across their widest
-        direction, so that segments are local in any number of dimensions. Labels (of any type, one for
-        each point) make a segment of each label, and `size` is not used.
+        direction, so that segments are local in any number of dimensions. Labels (numbers or strings, one
+        for each point) make a segment of each label, and `size` is not used.
     kernel : scikit-learn kernel, optional
         Widths are then measured in its length scales.
     random_state : int, RandomState or None
@@ -86,10 +87,12 @@ def _along_widest_direction(points: Floats) -> Floats:
     """Coordinate of each point along the widest column, or a direction that is clearly wider still."""
     centred = points - points.mean(axis=0)
     centred /= np.abs(centred).max() or 1.0  # so that no square overflows
-    covariance = centred.T @ centred
-    column = int(np.argmax(np.diagonal(covariance)))
-    variances, directions = np.linalg.eigh(covariance)
-    if variances[-1] > _CLEARLY_WIDER * covariance[column, column]:
+    spreads = np.einsum("nd,nd->d", centred, centred)
+    column = int(np.argmax(spreads))
+    if points.shape[1] > _MANY_COLUMNS:
+        return np.asarray(points[:, column])
+    variances, directions = np.linalg.eigh(centred.T @ centred)
+    if variances[-1] > _CLEARLY_WIDER * spreads[column]:
         return np.asarray(centred @ directions[:, -1])
     return np.asarray(points[:, column])
 

@@ -1,5 +1,7 @@
 """Constant, white and linear kernels, and the algebra of kernels: sum, product, power."""
 
+from collections.abc import Callable
+
 from array_api_compat import array_namespace
 from sklearn.gaussian_process.kernels import (
     ConstantKernel,
@@ -11,21 +13,30 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from compositegp.arrays import Array, add_to_diagonal
-from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.arrays import Array, add_to_diagonal, diagonals
+from compositegp.kernels.evaluation import (
+    Linearized,
+    diagonal,
+    free_hyperparameters,
+    gram,
+    linearize,
+    no_products,
+    rule,
+)
 
 
 def _transposed(Y: Array) -> Array:
     return array_namespace(Y).matrix_transpose(Y)
 
 
-def _one_derivative(kernel: Kernel, value: Array, derivative: Array) -> Linearized:
+def _one_derivative(
+    kernel: Kernel, value: Array, derivative: Array, apply: Callable[[Array, Array], Array]
+) -> Linearized:
     """Linearization of a kernel with a single hyper-parameter, which may be fixed."""
-    xp = array_namespace(value)
     p = len(free_hyperparameters(kernel))
     return Linearized(
         value,
-        lambda cotangent: xp.sum(cotangent * derivative, axis=(-2, -1))[..., None][..., :p],
+        lambda weights, vectors: apply(weights, vectors)[..., None, :, :] if p else no_products(vectors),
         lambda: derivative[..., None, :, :][..., :p, :, :],
     )
 
@@ -44,7 +55,9 @@ def _constant_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array
 @rule(linearize, ConstantKernel)
 def _constant_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _constant_gram(kernel, X)
-    return _one_derivative(kernel, value, value)
+    return _one_derivative(
+        kernel, value, value, lambda weights, vectors: weights @ (float(kernel.constant_value) * vectors)
+    )
 
 
 @rule(gram, WhiteKernel)
@@ -63,7 +76,12 @@ def _white_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 @rule(linearize, WhiteKernel)
 def _white_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _white_gram(kernel, X)
-    return _one_derivative(kernel, value, value)
+    return _one_derivative(
+        kernel,
+        value,
+        value,
+        lambda weights, vectors: float(kernel.noise_level) * diagonals(weights)[..., None] * vectors,
+    )
 
 
 @rule(gram, DotProduct)
@@ -80,7 +98,9 @@ def _linear_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 def _linear_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _linear_gram(kernel, X)
     derivative = array_namespace(X).full(value.shape, 2 * kernel.sigma_0**2, dtype=X.dtype)
-    return _one_derivative(kernel, value, derivative)
+    return _one_derivative(
+        kernel, value, derivative, lambda weights, vectors: weights @ (2 * kernel.sigma_0**2 * vectors)
+    )
 
 
 @rule(gram, Sum)
@@ -102,7 +122,9 @@ def _sum_linearize(kernel: Kernel, X: Array) -> Linearized:
     first, second = linearize(kernel.k1, X), linearize(kernel.k2, X)
     return Linearized(
         first.value + second.value,
-        lambda cotangent: xp.concat([first.pullback(cotangent), second.pullback(cotangent)], axis=-1),
+        lambda weights, vectors: xp.concat(
+            [first.products(weights, vectors), second.products(weights, vectors)], axis=-3
+        ),
         lambda: xp.concat([first.jacobian(), second.jacobian()], axis=-3),
     )
 
@@ -126,8 +148,12 @@ def _product_linearize(kernel: Kernel, X: Array) -> Linearized:
     first, second = linearize(kernel.k1, X), linearize(kernel.k2, X)
     return Linearized(
         first.value * second.value,
-        lambda cotangent: xp.concat(
-            [first.pullback(cotangent * second.value), second.pullback(cotangent * first.value)], axis=-1
+        lambda weights, vectors: xp.concat(
+            [
+                first.products(weights * second.value, vectors),
+                second.products(weights * first.value, vectors),
+            ],
+            axis=-3,
         ),
         lambda: xp.concat(
             [
@@ -155,7 +181,7 @@ def _power_linearize(kernel: Kernel, X: Array) -> Linearized:
     slope = kernel.exponent * base.value ** (kernel.exponent - 1)
     return Linearized(
         base.value**kernel.exponent,
-        lambda cotangent: base.pullback(cotangent * slope),
+        lambda weights, vectors: base.products(weights * slope, vectors),
         lambda: base.jacobian() * slope[..., None, :, :],
     )
 

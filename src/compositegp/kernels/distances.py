@@ -25,6 +25,8 @@ def squared_distances(X: Array, Y: Array) -> Array:
     array of shape (..., n, m), freshly allocated
     """
     n, m, d = X.shape[-2], Y.shape[-2], X.shape[-1]
+    if Y.shape[-1] != d:
+        raise ValueError(f"points with {d} and {Y.shape[-1]} columns have no distance. Give both the same columns.")
     batch = X.shape[:-2]
     if isinstance(X, np.ndarray):
         if Y.ndim == 2:
@@ -45,24 +47,29 @@ def squared_differences(X: Array, column: int) -> Array:
     return (X[..., :, None, column] - X[..., None, :, column]) ** 2
 
 
-def weighted_squared_differences(weights: Array, X: Array) -> Array:
-    """Σ_ij weights_ij (x_i − x_j)² for every column, by matrix products: no (n, n, d) array.
+def squared_difference_products(weights: Array, X: Array, vectors: Array) -> Array:
+    """(weights_ij (x_i − x_j)²) applied to vectors, for every column of `X`, by matrix products: no (n, n, d) array.
 
     Parameters
     ----------
     weights : array of shape (..., n, n)
     X : array of shape (..., n, d)
+    vectors : array of shape (..., n, m)
 
     Returns
     -------
-    array of shape (..., d)
+    array of shape (..., d, n, m)
     """
     xp = array_namespace(X)
+    d, m = X.shape[-1], vectors.shape[-1]
     centred = X - xp.mean(X, axis=-2, keepdims=True)
     if xp.max(xp.abs(centred)) > _WIDE:
-        columns = [xp.sum(weights * squared_differences(X, c), axis=(-2, -1)) for c in range(X.shape[-1])]
-        return xp.stack(columns, axis=-1)
-    # Σ w_ij (x_i² − 2 x_i x_j + x_j²)
-    totals = xp.sum(weights, axis=-1) + xp.sum(weights, axis=-2)
-    squares = xp.sum(totals[..., None] * centred**2, axis=-2)
-    return squares - 2 * xp.sum(centred * (weights @ centred), axis=-2)
+        return xp.stack([(weights * squared_differences(X, c)) @ vectors for c in range(d)], axis=-3)
+    # Σ_j w_ij (x_i² − 2 x_i x_j + x_j²) v_j
+    x = xp.matrix_transpose(centred)[..., None]  # (..., d, n, 1)
+    moved = x * vectors[..., None, :, :]
+    stacked = xp.concat([vectors[..., None, :, :], moved, x * moved], axis=-3)  # (..., 1 + 2 d, n, m)
+    columns = xp.reshape(xp.moveaxis(stacked, -3, -2), (*X.shape[:-1], (1 + 2 * d) * m))
+    sums = xp.reshape(weights @ columns, (*X.shape[:-1], 1 + 2 * d, m))
+    sums = xp.moveaxis(sums, -2, -3)
+    return x * x * sums[..., :1, :, :] - 2 * x * sums[..., 1 : 1 + d, :, :] + sums[..., 1 + d :, :, :]

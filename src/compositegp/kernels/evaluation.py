@@ -24,15 +24,22 @@ class Linearized(NamedTuple):
     ----------
     value : array of shape (..., n, n)
         ``gram(kernel, X)``; not to be written to, since the derivative may refer to it.
-    pullback : callable
-        Maps a cotangent C of shape (..., n, n) to Σ_ij C_ij ∂K_ij/∂θ, of shape (..., p).
+    products : callable
+        Maps weights C of shape (..., n, n) and vectors V of shape (..., n, m) to (C ∘ ∂K/∂θ_i) V, the entrywise
+        product applied to the vectors, for every i: shape (..., p, n, m).
     jacobian : callable
         Returns ∂K/∂θ, of shape (..., p, n, n).
     """
 
     value: Array
-    pullback: Callable[[Array], Array]
+    products: Callable[[Array, Array], Array]
     jacobian: Callable[[], Array]
+
+    def pullback(self, cotangent: Array) -> Array:
+        """Σ_ij C_ij ∂K_ij/∂θ for a cotangent C of shape (..., n, n), not necessarily symmetric: shape (..., p)."""
+        xp = array_namespace(cotangent)
+        ones = xp.ones((*cotangent.shape[:-1], 1), dtype=cotangent.dtype)
+        return xp.sum(self.products(cotangent, ones), axis=(-2, -1))
 
 
 @singledispatch
@@ -71,12 +78,14 @@ def linearize(kernel: Kernel, X: Array) -> Linearized:
     xp = array_namespace(X)
     both = [kernel(np.asarray(x), eval_gradient=True) for x in X.reshape(-1, *X.shape[-2:])]
     n = X.shape[-2]
-    value = xp.asarray(np.stack([K for K, _ in both])).reshape(*X.shape[:-1], n)
-    gradient = xp.asarray(np.stack([np.moveaxis(G, -1, 0) for _, G in both]))
+    value = np.ascontiguousarray(np.stack([K for K, _ in both]), dtype=np.float64)
+    value = xp.asarray(value).reshape(*X.shape[:-1], n)
+    gradient = np.ascontiguousarray(np.stack([np.moveaxis(G, -1, 0) for _, G in both]), dtype=np.float64)
+    gradient = xp.asarray(gradient)
     gradient = gradient.reshape(*X.shape[:-2], -1, n, n)
     return Linearized(
         value,
-        lambda cotangent: xp.sum(cotangent[..., None, :, :] * gradient, axis=(-2, -1)),
+        lambda weights, vectors: (weights[..., None, :, :] * gradient) @ vectors[..., None, :, :],
         lambda: gradient,
     )
 
@@ -102,7 +111,7 @@ def rule(question: Any, kernel_class: type[Kernel]) -> Callable[[Callable[..., A
         def answer_unless_overridden(kernel: Kernel, *args: Any, **keywords: Any) -> Any:
             if type(kernel).__call__ is not kernel_class.__call__:
                 return question.dispatch(object)(kernel, *args, **keywords)
-            return answer(kernel, *args, **keywords)
+            return answer(kernel, *(_as_floats(points) for points in args), **keywords)
 
         question.register(kernel_class, answer_unless_overridden)
         return answer
@@ -115,13 +124,23 @@ def free_hyperparameters(kernel: Kernel) -> list[str]:
     return [hyperparameter.name for hyperparameter in kernel.hyperparameters if not hyperparameter.fixed]
 
 
+def _as_floats(points: Array | None) -> Array | None:
+    return points.astype(np.float64) if isinstance(points, np.ndarray) and points.dtype != np.float64 else points
+
+
+def no_products(vectors: Array) -> Array:
+    """Products of a kernel without free hyper-parameters: shape (..., 0, n, m)."""
+    shape = (*vectors.shape[:-2], 0, *vectors.shape[-2:])
+    return array_namespace(vectors).zeros(shape, dtype=vectors.dtype)
+
+
 def _for_each(function: Callable[..., Any], xp: Any, X: Array, Y: Array | None = None) -> Array:
     sets = [np.asarray(x) for x in X.reshape(-1, *X.shape[-2:])]
     if Y is None or Y.ndim == 2:
         results = [function(x, None if Y is None else np.asarray(Y)) for x in sets]
     else:
         results = [function(x, np.asarray(y)) for x, y in zip(sets, Y.reshape(-1, *Y.shape[-2:]), strict=True)]
-    stacked = np.stack(results)
+    stacked = np.ascontiguousarray(np.stack(results), dtype=np.float64)  # whatever the kernel returned
     return xp.asarray(stacked.reshape(*X.shape[:-2], *stacked.shape[1:]))
 
 

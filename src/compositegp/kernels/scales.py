@@ -20,24 +20,22 @@ from compositegp.arrays import Floats
 from compositegp.kernels.columns import OnColumns
 
 
-def in_length_scales(kernel: Kernel | None, X: Floats) -> Floats:
+def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
     """Points scaled so that Euclidean distance orders them as the kernel does, near first.
 
     Parts of a sum count by their variance, factors of a product add up, and a column that no part depends
-    on is scaled to zero. Periodic and linear parts say nothing about nearness. Without a kernel, or with
-    one that has no length scale, the points come back as they are.
+    on is scaled to zero. Periodic and linear parts say nothing about nearness. With a kernel that has no
+    length scale the points come back as they are.
 
     Parameters
     ----------
-    kernel : scikit-learn kernel or None
+    kernel : scikit-learn kernel
     X : array of shape (n, d)
 
     Returns
     -------
     array of shape (n, d)
     """
-    if kernel is None:
-        return X
     _, metric = _metric(kernel, X.shape[1])
     return X * np.sqrt(metric) if metric.any() else X
 
@@ -51,7 +49,12 @@ def _metric(kernel: Kernel, d: int) -> tuple[float, Floats]:
 @_metric.register(RBF)
 @_metric.register(RationalQuadratic)
 def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
-    return 1.0, np.broadcast_to(np.asarray(kernel.length_scale, dtype=np.float64) ** -2.0, d)
+    length_scale = np.asarray(kernel.length_scale, dtype=np.float64)
+    if length_scale.size not in (1, d):
+        raise ValueError(
+            f"kernel {kernel} has {length_scale.size} length scales, but the points have {d} column(s)."
+        )
+    return 1.0, np.broadcast_to(length_scale**-2.0, d)
 
 
 @_metric.register(ExpSineSquared)

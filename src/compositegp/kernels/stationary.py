@@ -16,11 +16,19 @@ from sklearn.gaussian_process.kernels import (
 
 from compositegp.arrays import Array
 from compositegp.kernels.distances import (
+    squared_difference_products,
     squared_differences,
     squared_distances,
-    weighted_squared_differences,
 )
-from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.evaluation import (
+    Linearized,
+    diagonal,
+    free_hyperparameters,
+    gram,
+    linearize,
+    no_products,
+    rule,
+)
 
 
 class Profile(NamedTuple):
@@ -128,13 +136,14 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = profile.value(xp.asarray(s, copy=True))
     free = bool(free_hyperparameters(kernel))
 
-    def pull(cotangent: Array) -> Array:
+    def products(weights: Array, vectors: Array) -> Array:
         if not free:
-            return xp.zeros((*X.shape[:-2], 0), dtype=value.dtype)
-        weights = cotangent * profile.slope(s, value)
+            return no_products(vectors)
+        weights = weights * profile.slope(s, value)
         if kernel.anisotropic:
-            return weighted_squared_differences(weights, scaled)
-        return xp.sum(weights * s, axis=(-2, -1))[..., None]
+            return squared_difference_products(weights, scaled, vectors)
+        weights *= s
+        return (weights @ vectors)[..., None, :, :]
 
     def jacobian() -> Array:
         if not free:
@@ -145,7 +154,7 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
         columns = range(X.shape[-1])
         return xp.stack([slope * squared_differences(scaled, column) for column in columns], axis=-3)
 
-    return Linearized(value, pull, jacobian)
+    return Linearized(value, products, jacobian)
 
 
 @rule(diagonal, RBF)
@@ -206,14 +215,14 @@ def _from_derivatives(value: Array, derivatives: list[Callable[[], Array]]) -> L
     """Linearization from the few matrices ∂K/∂θ_i, each made when it is asked for."""
     xp = array_namespace(value)
 
-    def pull(cotangent: Array) -> Array:
+    def products(weights: Array, vectors: Array) -> Array:
         if not derivatives:
-            return xp.zeros((*value.shape[:-2], 0), dtype=value.dtype)
-        return xp.stack([xp.sum(cotangent * matrix(), axis=(-2, -1)) for matrix in derivatives], axis=-1)
+            return no_products(vectors)
+        return xp.stack([(weights * matrix()) @ vectors for matrix in derivatives], axis=-3)
 
     def jacobian() -> Array:
         if not derivatives:
             return xp.zeros((*value.shape[:-2], 0, *value.shape[-2:]), dtype=value.dtype)
         return xp.stack([matrix() for matrix in derivatives], axis=-3)
 
-    return Linearized(value, pull, jacobian)
+    return Linearized(value, products, jacobian)

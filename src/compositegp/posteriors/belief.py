@@ -213,9 +213,10 @@ def _moments(precision: Floats, shifts: Floats) -> tuple[Floats, Floats]:
             raise SingularMatrixError(0)
     except SingularMatrixError as error:
         raise LinAlgError(
-            "The belief has no positive definite precision. Either the terms of the composite take away more evidence "
-            "than they bring (give every set with a negative weight a set of positive weight that holds it, or use "
-            "Composite.conditional), or two basis functions of the mean cannot be told apart (leave one out)."
+            "The belief has no precision that is positive definite in double precision. Either the terms of the "
+            "composite take away more evidence than they bring (give every set with a negative weight a set of "
+            "positive weight that holds it, or use Composite.conditional), or two basis functions of the mean cannot "
+            "be told apart (leave one out), or data without noise say the same too often (add a WhiteKernel)."
         ) from error
     scale = units[:, None] * solve_lower(lower, np.eye(len(precision))).T
     return scale @ (scale.T @ shifts), scale

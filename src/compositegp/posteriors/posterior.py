@@ -13,7 +13,7 @@ from compositegp.composite import (
     FactoredStack,
     Latent,
     Observations,
-    evidence,
+    collect_evidence,
     factor_stacks,
 )
 from compositegp.means import Estimated
@@ -27,7 +27,8 @@ from compositegp.validation import check_points
 class FactoredComposite:
     """Data and a composite with every factorisation done: serves any number of test points.
 
-    Made by `factorize`. Holds the factors, which takes 8 · n · segment_size bytes.
+    Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and what it is
+    conditioned on).
     """
 
     data: Observations
@@ -121,10 +122,10 @@ def _evidence(
     data: Observations, composite: Composite, stacks: Iterable[FactoredStack], points: Floats
 ) -> tuple[Latent, Evidence]:
     with blas_threads_for(max(composite.largest_block, len(points))):
-        latent = Latent.prior(data.kernel, points, data.mean, data.least_noise_variance)
+        latent = Latent.prior(data.kernel, points, data.mean)
         total = Evidence.none(latent)
         for factored in stacks:
-            total = total.plus(evidence(data.kernel, latent, factored))
+            total = total.plus(collect_evidence(data.kernel, latent, factored))
         return latent, total
 
 

@@ -1,14 +1,15 @@
 """The paper's recursion: one segment in, the belief out, the data dropped."""
 
+import contextlib
 from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats
-from compositegp.composite import Composite, Observations, evidence, factor_stacks
-from compositegp.composite.evidence import loadings
+from compositegp.arrays import Floats, add_to_diagonal
+from compositegp.composite import Composite, Observations, collect_evidence, factor_stacks
+from compositegp.composite.evidence import loadings, resolvable
 from compositegp.linalg import (
     SingularMatrixError,
     cholesky,
@@ -65,39 +66,50 @@ def update(
     points = check_points(Z, "Z", latent.points.shape[1])
     if not np.array_equal(points, latent.points):
         raise ValueError("Z are not the points that belief is about. Pass the same Z to prior and to update.")
-    if (as_mean(mean).coefficients is None) != (natural is None):
+    model = as_mean(mean)
+    if (model.coefficients is None) != (natural is None) or not np.array_equal(model.values(points), latent.mean):
         raise ValueError("mean is not the one that belief began with. Pass the same mean to prior and to update.")
     data = Observations.checked(
-        kernel, X_k, y_k, mean=mean, noise_variance=noise_variance, n_columns=points.shape[1]
+        kernel,
+        X_k,
+        y_k,
+        mean=model,
+        noise_variance=noise_variance,
+        n_columns=points.shape[1],
+        names=("X_k", "y_k"),
     )
     with blas_threads_for(max(len(data.X), len(points))):
         (factored,) = factor_stacks(data, Composite.full(len(data.X)))
         if natural is not None:
-            return condition(latent, natural.plus(evidence(data.kernel, latent, factored)))
+            return condition(latent, natural.plus(collect_evidence(data.kernel, latent, factored)))
         if not len(location):
             return belief
-        W = loadings(data.kernel, latent, factored)[0]
-        try:
-            location, scale = _update(location, scale, W, factored.innovations[0, :, 0])
-        except SingularMatrixError as error:
-            raise LinAlgError(
-                f"The segment of {len(data.X)} point(s) says more about the latent values than a Gaussian process "
-                f"with kernel {kernel} allows. Add a WhiteKernel to the kernel, or check that it is positive definite "
-                "(a periodic kernel is so on one column only: see OnColumns)."
-            ) from error
-        return Belief.of(Whitened(latent, location, scale))
+        W_all = loadings(data.kernel, latent, factored)[0]
+        for W, limit in resolvable(latent, W_all):
+            with contextlib.suppress(SingularMatrixError):
+                moments = _update(location, scale, W, factored.innovations[0, :, 0], limit)
+                return Belief.of(Whitened(latent, *moments))
+    raise LinAlgError(
+        f"The segment of {len(data.X)} point(s) says more about the latent values than a Gaussian process with "
+        f"kernel {kernel} allows. Add a WhiteKernel to the kernel, or check that it is positive definite (a "
+        "periodic kernel is so on one column only: see OnColumns)."
+    )
 
 
-def _update(location: Floats, scale: Floats, W: Floats, innovations: Floats) -> tuple[Floats, Floats]:
+def _update(location: Floats, scale: Floats, W: Floats, innovations: Floats, limit: float) -> tuple[Floats, Floats]:
     """Liu et al. (2018), Section 4.2, in whitened coordinates.
 
     With y_k − μ_k = C (W ξ + e) the paper's H_k is C W root⁻¹, and its G_k is C G Cᵀ.
     """
-    conditional, tempering = cholesky_of_complement(W @ W.T)  # Σ_{y_k | z} = C (I − W Wᵀ) Cᵀ
+    inner = W @ W.T
+    _, tempering = cholesky_of_complement(inner, limit)
     W, innovations = np.sqrt(1 - tempering) * W, np.sqrt(1 - tempering) * innovations
     HS = W @ scale
-    G = conditional @ conditional.T + HS @ HS.T
-    lower, _ = cholesky(G)
+    G = HS @ HS.T - (1 - tempering) * inner  # Σ_{y_k | z} = C (I − W Wᵀ) Cᵀ
+    add_to_diagonal(G, 1.0)
+    lower, jitter = cholesky(G)
+    if jitter.any():
+        raise SingularMatrixError(0)
     gain = solve_lower(lower, HS.copy())
     location = location + scale @ (gain.T @ solve_lower_vectors(lower, innovations - W @ location))
     # Σ̃_{z|y_1:k} = Σ̃ − Σ̃ Hᵀ G⁻¹ H Σ̃, by its root

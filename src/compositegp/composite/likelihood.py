@@ -1,0 +1,149 @@
+"""Log likelihood, its gradient and the Fisher information of a composite, summed over its terms."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from compositegp.arrays import Floats, diagonals
+from compositegp.composite.composite import Stack
+from compositegp.composite.factors import Observations, factor_covariance
+from compositegp.kernels import Linearized, linearize
+from compositegp.linalg import invert_lower, lower_of_weighted_inverse, solve_lower
+
+
+class Score(NamedTuple):
+    """What some terms say about the hyper-parameters θ and the mean's coefficients β; scores add.
+
+    Attributes
+    ----------
+    log_likelihood : float
+        Σ w ln p(y_S | θ, β).
+    gradient : array of shape (p,)
+        Its derivative in ``kernel.theta``.
+    fisher : array of shape (p, p)
+        Fisher information about ``kernel.theta``.
+    normal : array of shape (q + 1, q + 1)
+        Σ w [F y]ᵀ Σ_SS⁻¹ [F y]: the normal equations of generalised least squares for β.
+    n_points : float
+        Σ w |S|: each point once in a composite that counts it once.
+    """
+
+    log_likelihood: float
+    gradient: Floats
+    fisher: Floats
+    normal: Floats
+    n_points: float
+
+    def plus(self, other: "Score") -> "Score":
+        """The score of both."""
+        return Score(
+            self.log_likelihood + other.log_likelihood,
+            self.gradient + other.gradient,
+            self.fisher + other.fisher,
+            self.normal + other.normal,
+            self.n_points + other.n_points,
+        )
+
+
+def score(
+    observations: Observations, stack: Stack, coefficients: Floats, *, probes: int = 0, seed: int = 0
+) -> Score:
+    """Score of the blocks of a stack.
+
+    Parameters
+    ----------
+    observations : Observations
+    stack : Stack
+    coefficients : array of shape (q,)
+        β.
+    probes : int
+        Random vectors for each stage, by which the Fisher information is estimated without bias and remains positive
+        semi-definite; 0 leaves it out (zeros), and −1 computes it exactly, which takes 2 p n³ operations.
+    seed : int
+        For the probes; the same blocks get the same vectors in any batch.
+
+    Returns
+    -------
+    Score
+    """
+    points = observations.X[stack.indices]
+    linearized = linearize(observations.kernel, points)
+    lower, _ = factor_covariance(observations, stack, np.array(linearized.value, order="C"))
+    columns = solve_lower(lower, observations.columns[stack.indices])
+    weights = stack.row_weights
+    residuals = columns[..., -1] - columns[..., :-1] @ coefficients
+    log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - np.log(diagonals(lower))
+    inverse = invert_lower(lower)
+    cotangent = _cotangent(stack, inverse, residuals, weights)
+    p = len(observations.kernel.theta)
+    if probes < 0:
+        fisher = _exact_fisher(stack, linearized, inverse)
+    elif probes:
+        fisher = _probed_fisher(stack, linearized, lower, inverse, probes, seed)
+    else:
+        fisher = np.zeros((p, p))
+    flat = columns.reshape(-1, columns.shape[-1])
+    return Score(
+        float((weights * log_densities).sum()),
+        np.asarray(linearized.pullback(cotangent).sum(axis=0)),
+        fisher,
+        np.asarray((weights.reshape(-1, 1) * flat).T @ flat),
+        float(weights.sum()),
+    )
+
+
+def _cotangent(stack: Stack, inverse: Floats, residuals: Floats, weights: Floats) -> Floats:
+    """∂/∂K of the log likelihood of blocks: ½ Σ_terms w (α αᵀ − K_S⁻¹), with what is above the diagonal moved below."""
+    # K_S⁻¹ = C_S⁻ᵀ C_S⁻¹, and C_S⁻¹ is the leading part of C⁻¹: the weight of a stage is the weight of its rows.
+    cotangent = lower_of_weighted_inverse(inverse, weights)
+    cotangent *= -1
+    halves = diagonals(cotangent)
+    halves *= 0.5
+    for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True):
+        if weight.any():
+            alpha = np.einsum("bij,bi->bj", inverse[:, :stop, :stop], residuals[:, :stop])
+            cotangent[:, :stop, :stop] += alpha[:, :, None] * (0.5 * weight[:, None, None] * alpha[:, None, :])
+    return cotangent
+
+
+def _exact_fisher(stack: Stack, linearized: Linearized, inverse: Floats) -> Floats:
+    """Slepian–Bangs: ½ tr(K⁻¹ ∂_iK K⁻¹ ∂_jK) of every term, weighted."""
+    # With A_i = C⁻¹ ∂_iK C⁻ᵀ a term's trace is Σ_ab A_i[a,b] A_j[a,b] over its leading part.
+    whitened = inverse[:, None] @ linearized.jacobian() @ inverse[:, None].transpose(0, 1, 3, 2)
+    total = np.zeros((whitened.shape[1],) * 2)
+    for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True):
+        if weight.any():
+            part = whitened[:, :, :stop, :stop].reshape(*whitened.shape[:2], -1)
+            total += 0.5 * np.einsum("b,bik,bjk->ij", weight, part, part, optimize=True)
+    return total
+
+
+def _probed_fisher(
+    stack: Stack, linearized: Linearized, lower: Floats, inverse: Floats, probes: int, seed: int
+) -> Floats:
+    """The same by random signs t: E[(tᵀ A_i)[b] (tᵀ A_j)[b]] = Σ_a A_i[a,b] A_j[a,b].
+
+    A stage of weight ω adds ½ ω Σ_a Σ_b c_b A_i[a,b] A_j[a,b], where a runs over the points of the stage, b over those
+    up to its end, and c_b is 2 for points of earlier stages: (a, b) then stands for the pair (b, a) too.
+    """
+    blocks, n = stack.indices.shape
+    total, start = 0.0, 0
+    for stage, stop in enumerate(stack.stops):
+        weight = stack.weights[:, stage]
+        if weight.any():
+            signs = np.stack(
+                [
+                    np.random.default_rng([seed, int(number), stage]).integers(0, 2, size=(stop - start, probes))
+                    for number in stack.numbers
+                ]
+            )
+            vectors = inverse[:, start:stop].transpose(0, 2, 1) @ (2.0 * signs - 1.0)
+            moved = linearized.products(np.ones((blocks, n, n)), vectors)
+            p = moved.shape[1]
+            side_by_side = np.ascontiguousarray(moved.transpose(0, 2, 1, 3)).reshape(blocks, n, p * probes)
+            rows = solve_lower(lower, side_by_side).reshape(blocks, n, p, probes)[:, :stop]
+            counts = np.where(np.arange(stop) < start, 2.0, 1.0)
+            total = total + 0.5 / probes * np.einsum("b,n,bnim,bnjm->ij", weight, counts, rows, rows, optimize=True)
+        start = stop
+    return np.asarray(total)
