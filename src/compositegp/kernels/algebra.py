@@ -120,8 +120,13 @@ def _sum_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 def _sum_linearize(kernel: Kernel, X: Array) -> Linearized:
     xp = array_namespace(X)
     first, second = linearize(kernel.k1, X), linearize(kernel.k2, X)
+    if type(kernel.k2) is WhiteKernel:
+        value = xp.asarray(first.value, copy=True)
+        add_to_diagonal(value, float(kernel.k2.noise_level))
+    else:
+        value = first.value + second.value
     return Linearized(
-        first.value + second.value,
+        value,
         lambda weights, vectors: xp.concat(
             [first.products(weights, vectors), second.products(weights, vectors)], axis=-3
         ),
@@ -144,6 +149,8 @@ def _product_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 
 @rule(linearize, Product)
 def _product_linearize(kernel: Kernel, X: Array) -> Linearized:
+    if type(kernel.k1) is ConstantKernel:
+        return _scaled_linearize(kernel, X)
     xp = array_namespace(X)
     first, second = linearize(kernel.k1, X), linearize(kernel.k2, X)
     return Linearized(
@@ -162,6 +169,21 @@ def _product_linearize(kernel: Kernel, X: Array) -> Linearized:
             ],
             axis=-3,
         ),
+    )
+
+
+def _scaled_linearize(kernel: Kernel, X: Array) -> Linearized:
+    """Linearization of a constant times a kernel, without the constant's matrix."""
+    xp = array_namespace(X)
+    scale, inner = float(kernel.k1.constant_value), linearize(kernel.k2, X)
+    value = scale * inner.value
+    constant = _one_derivative(kernel.k1, value, value, lambda weights, vectors: (weights * value) @ vectors)
+    return Linearized(
+        value,
+        lambda weights, vectors: xp.concat(
+            [constant.products(weights, vectors), scale * inner.products(weights, vectors)], axis=-3
+        ),
+        lambda: xp.concat([constant.jacobian(), scale * inner.jacobian()], axis=-3),
     )
 
 

@@ -32,19 +32,19 @@ from compositegp.kernels.evaluation import (
 
 
 class Profile(NamedTuple):
-    """A radial kernel with unit length scale, as functions of the squared distance s.
+    """A radial kernel with unit length scale, as functions of the squared distance s; both may overwrite s.
 
     Attributes
     ----------
     value : callable
-        φ(s). May overwrite its argument.
-    slope : callable
-        −2 φ′(s), from s and φ(s). With s = Σ_i (x_i − x′_i)²/ℓ_i², the derivative of the kernel in log ℓ_i
-        is the slope times (x_i − x′_i)²/ℓ_i².
+        φ(s).
+    value_and_slope : callable
+        φ(s) and −2 φ′(s). With s = Σ_i (x_i − x′_i)²/ℓ_i², the derivative of the kernel in log ℓ_i is the slope times
+        (x_i − x′_i)²/ℓ_i².
     """
 
     value: Callable[[Array], Array]
-    slope: Callable[[Array, Array], Array]
+    value_and_slope: Callable[[Array], tuple[Array, Array]]
 
 
 def exp(A: Array) -> Array:
@@ -62,15 +62,22 @@ def _gaussian(s: Array) -> Array:
     return exp(s)
 
 
+def _gaussian_and_slope(s: Array) -> tuple[Array, Array]:
+    value = _gaussian(s)
+    return value, value
+
+
 def _matern12(s: Array) -> Array:
     r = sqrt(s)
     r *= -1
     return exp(r)
 
 
-def _matern12_slope(s: Array, value: Array) -> Array:
+def _matern12_and_slope(s: Array) -> tuple[Array, Array]:
     xp = array_namespace(s)
-    return value / xp.where(s > 0, xp.sqrt(s), xp.asarray(math.inf, dtype=s.dtype))
+    r = sqrt(s)
+    value = exp(-r)
+    return value, value / xp.where(r > 0, r, xp.asarray(math.inf, dtype=r.dtype))
 
 
 def _matern32(s: Array) -> Array:
@@ -82,19 +89,38 @@ def _matern32(s: Array) -> Array:
     return decay
 
 
-def _matern52(s: Array) -> Array:
-    s *= 5
+def _matern32_and_slope(s: Array) -> tuple[Array, Array]:
+    s *= 3
     r = sqrt(s)
     decay = exp(-r)
-    decay *= 1 + r + r * r / 3
-    return decay
+    r += 1
+    r *= decay
+    decay *= 3
+    return r, decay
+
+
+def _matern52(s: Array) -> Array:
+    return _matern52_and_slope(s)[0]
+
+
+def _matern52_and_slope(s: Array) -> tuple[Array, Array]:
+    s *= 5
+    r = s**0.5
+    decay = exp(-r)
+    r += 1
+    s /= 3
+    s += r
+    s *= decay
+    r *= decay
+    r *= 5 / 3
+    return s, r
 
 
 PROFILES = {
-    0.5: Profile(_matern12, _matern12_slope),
-    1.5: Profile(_matern32, lambda s, _: 3 * exp(-sqrt(3 * s))),
-    2.5: Profile(_matern52, lambda s, _: 5 / 3 * (1 + sqrt(5 * s)) * exp(-sqrt(5 * s))),
-    math.inf: Profile(_gaussian, lambda _, value: value),
+    0.5: Profile(_matern12, _matern12_and_slope),
+    1.5: Profile(_matern32, _matern32_and_slope),
+    2.5: Profile(_matern52, _matern52_and_slope),
+    math.inf: Profile(_gaussian, _gaussian_and_slope),
 }
 
 
@@ -133,24 +159,24 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
     xp = array_namespace(X)
     scaled = _in_length_scales(kernel, X)
     s = squared_distances(scaled, scaled)
-    value = profile.value(xp.asarray(s, copy=True))
     free = bool(free_hyperparameters(kernel))
+    isotropic = not kernel.anisotropic
+    value, slope = profile.value_and_slope(xp.asarray(s, copy=True) if isotropic and free else s)
+    if isotropic and free:
+        s *= slope  # the derivative itself
 
     def products(weights: Array, vectors: Array) -> Array:
         if not free:
             return no_products(vectors)
-        weights = weights * profile.slope(s, value)
-        if kernel.anisotropic:
-            return squared_difference_products(weights, scaled, vectors)
-        weights *= s
-        return (weights @ vectors)[..., None, :, :]
+        if isotropic:
+            return ((weights * s) @ vectors)[..., None, :, :]
+        return squared_difference_products(weights * slope, scaled, vectors)
 
     def jacobian() -> Array:
         if not free:
             return xp.zeros((*X.shape[:-2], 0, *s.shape[-2:]), dtype=value.dtype)
-        slope = profile.slope(s, value)
-        if not kernel.anisotropic:
-            return (slope * s)[..., None, :, :]
+        if isotropic:
+            return s[..., None, :, :]
         columns = range(X.shape[-1])
         return xp.stack([slope * squared_differences(scaled, column) for column in columns], axis=-3)
 
