@@ -7,6 +7,7 @@ Gaussian process's quantity on that small set.
 from compositegp import committee
 from compositegp.composite import Composite, conditioning_sets, segment
 from compositegp.kernels import OnColumns
+from compositegp.learning import LearningResult, Progress, RecursiveEstimate, fisher_information, learn
 from compositegp.linalg import NumericalWarning
 from compositegp.means import Basis, Constant, Estimated, Linear
 from compositegp.posteriors import Belief, FactoredComposite, factorize, posterior, prior, project, update
@@ -20,12 +21,17 @@ __all__ = [
     "Constant",
     "Estimated",
     "FactoredComposite",
+    "LearningResult",
     "Linear",
     "NumericalWarning",
     "OnColumns",
+    "Progress",
+    "RecursiveEstimate",
     "committee",
     "conditioning_sets",
     "factorize",
+    "fisher_information",
+    "learn",
     "posterior",
     "prior",
     "project",

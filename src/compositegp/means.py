@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compositegp.arrays import Floats
+from compositegp.validation import check_targets
 
 Functions = Callable[[Floats], Any]
 """A function of points (n, d) that returns their means (n,) or basis functions (n, q)."""
@@ -135,6 +136,32 @@ class MeanModel:
                 f"found shape {values.shape}, {np.count_nonzero(~np.isfinite(values))} not finite, from {self.known!r}."
             )
         return values
+
+
+def gaussian_prior(coefficients: "Basis | Estimated | None", q: int) -> tuple[Floats, Floats] | None:
+    """Precision (q, q) and mean (q,) of a Gaussian prior of a mean's coefficients; None for a flat prior."""
+    if coefficients is None:
+        return None
+    if isinstance(coefficients, Estimated):
+        mean, covariance = coefficients.coefficients, coefficients.covariance
+    else:
+        mean, covariance = coefficients.prior_mean, coefficients.prior_covariance
+    mean = np.zeros(q) if mean is None else check_targets(mean, q, "coefficients")
+    return None if covariance is None else (_inverse_covariance(covariance, q), mean)
+
+
+def _inverse_covariance(covariance: Any, q: int) -> Floats:
+    matrix = np.asarray(covariance, dtype=np.float64)
+    if matrix.shape != (q, q) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
+        raise ValueError(
+            f"the covariance of the mean's coefficients must be a symmetric matrix of shape ({q}, {q}); found shape "
+            f"{matrix.shape}."
+        )
+    try:
+        half = np.linalg.inv(np.linalg.cholesky(matrix))
+    except np.linalg.LinAlgError as error:
+        raise ValueError("the covariance of the mean's coefficients is not positive definite.") from error
+    return np.asarray(half.T @ half)
 
 
 def no_functions(X: Floats) -> Floats:

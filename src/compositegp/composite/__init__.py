@@ -5,6 +5,7 @@ from compositegp.composite.conditioning import conditioning_sets
 from compositegp.composite.evidence import Evidence, collect_evidence
 from compositegp.composite.factors import FactoredStack, Observations, factor_stacks
 from compositegp.composite.latent import Latent
+from compositegp.composite.likelihood import Score, score
 from compositegp.composite.segments import segment
 
 __all__ = [
@@ -13,10 +14,12 @@ __all__ = [
     "FactoredStack",
     "Latent",
     "Observations",
+    "Score",
     "Stack",
     "Term",
     "collect_evidence",
     "conditioning_sets",
     "factor_stacks",
+    "score",
     "segment",
 ]

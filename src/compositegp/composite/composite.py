@@ -52,7 +52,7 @@ class Stack:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __getitem__(self, blocks: slice) -> "Stack":
+    def __getitem__(self, blocks: Any) -> "Stack":
         return Stack(self.indices[blocks], self.stops, self.weights[blocks], self.numbers[blocks])
 
     @property
@@ -151,13 +151,18 @@ class Composite:
                     f"conditioning[{number}] has point {late}, which is in no segment before segment {number}. "
                     "Condition a segment on points of earlier segments only."
                 )
+        return cls.conditional_blocks(parts, given, np.arange(len(parts)))
+
+    @classmethod
+    def conditional_blocks(cls, segments: list[Indices], conditioning: list[Indices], numbers: Any) -> "Composite":
+        """Build some of the blocks of a conditional composite, which are known to be in order."""
         blocks: list[_Block] = [
             (np.concatenate([earlier, part]), (len(earlier), len(earlier) + len(part)), (0.0, 1.0))
             if len(earlier)
             else (part, (len(part),), (1.0,))
-            for part, earlier in zip(parts, given, strict=True)
+            for part, earlier in zip(segments, conditioning, strict=True)
         ]
-        return cls._of_stacks(_stack(blocks))
+        return cls._of_stacks(_stack(blocks, numbers))
 
     @classmethod
     def _of_stacks(cls, stacks: tuple[Stack, ...]) -> "Composite":
@@ -169,6 +174,19 @@ class Composite:
     def terms(self) -> list[Term]:
         """All (indices, weight) terms; a conditional segment is a positive and a negative one."""
         return [term for stack in self.stacks for term in stack.terms()]
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks: segments, each with what it is conditioned on."""
+        return sum(len(stack) for stack in self.stacks)
+
+    def take(self, blocks: Any) -> "Composite":
+        """The composite of some of the blocks alone, by their position in all the stacks."""
+        chosen = np.zeros(self.n_blocks, dtype=bool)
+        chosen[blocks] = True
+        parts = np.split(chosen, np.cumsum([len(stack) for stack in self.stacks])[:-1])
+        stacks = [stack[part] for stack, part in zip(self.stacks, parts, strict=True) if part.any()]
+        return self._of_stacks(tuple(stacks))
 
     @property
     def n_points(self) -> int:
@@ -189,19 +207,20 @@ class Composite:
 _Block = tuple[Indices, tuple[int, ...], tuple[float, ...]]  # indices, ends of the stages, their weights
 
 
-def _stack(blocks: list[_Block]) -> tuple[Stack, ...]:
+def _stack(blocks: list[_Block], numbers: Any = None) -> tuple[Stack, ...]:
     """Group blocks by their stages."""
+    names = np.arange(len(blocks)) if numbers is None else np.asarray(numbers)
     alike: dict[tuple[int, ...], list[int]] = {}
-    for number, (_, stops, _) in enumerate(blocks):
-        alike.setdefault(stops, []).append(number)
+    for position, (_, stops, _) in enumerate(blocks):
+        alike.setdefault(stops, []).append(position)
     return tuple(
         Stack(
-            np.stack([blocks[number][0] for number in numbers]),
+            np.stack([blocks[position][0] for position in positions]),
             stops,
-            np.asarray([blocks[number][2] for number in numbers], dtype=np.float64),
-            np.asarray(numbers, dtype=np.intp),
+            np.asarray([blocks[position][2] for position in positions], dtype=np.float64),
+            names[positions].astype(np.intp),
         )
-        for stops, numbers in alike.items()
+        for stops, positions in alike.items()
     )
 
 

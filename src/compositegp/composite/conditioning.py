@@ -14,7 +14,9 @@ _POOL = 8  # candidates kept for each point wanted, by distance to the centre of
 _ROWS = 2**14  # candidates whose distances to a segment are held at once
 
 
-def conditioning_sets(X: Any, segments: Any, size: int, *, kernel: Kernel | None = None) -> list[Indices]:
+def conditioning_sets(
+    X: Any, segments: Any, size: int, *, kernel: Kernel | None = None, only: Any = None
+) -> list[Indices]:
     """Find the nearest earlier points of each segment.
 
     Earlier points are those of the segments before it in the list, so the order of `segments` matters:
@@ -30,11 +32,13 @@ def conditioning_sets(X: Any, segments: Any, size: int, *, kernel: Kernel | None
         Points in a conditioning set; fewer where there are not as many earlier ones. 0 gives empty sets.
     kernel : scikit-learn kernel, optional
         Distances are then measured in its length scales.
+    only : int array, optional
+        Numbers of the segments to find the sets of; all if left out.
 
     Returns
     -------
     list of int arrays
-        One for each segment, the indices ascending; the first is empty.
+        One for each segment (in `only`), the indices ascending; that of the first segment is empty.
     """
     points = check_points(X, "X")
     parts = check_index_sets(segments, "segments")
@@ -48,13 +52,12 @@ def conditioning_sets(X: Any, segments: Any, size: int, *, kernel: Kernel | None
     ordered = points[order]
     ordered -= ordered.mean(axis=0)
     half_squares = 0.5 * np.einsum("nd,nd->n", ordered, ordered)
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     sets = []
-    start = 0
-    for part in parts:
-        here = ordered[start : start + len(part)]
-        earlier = _nearest(ordered[:start], half_squares[:start], here, size)
+    for number in range(len(parts)) if only is None else only:
+        start, stop = starts[number], starts[number + 1]
+        earlier = _nearest(ordered[:start], half_squares[:start], ordered[start:stop], size)
         sets.append(np.sort(order[earlier]))
-        start += len(part)
     return sets
 
 

@@ -1,7 +1,7 @@
 """Small exact Gaussian processes: the factorised covariance and whitened data of each block."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,10 @@ class Observations:
         residuals = check_targets(y, len(points), names[1]) - mean.values(points)
         columns = np.concatenate([mean.columns(points), residuals[:, None]], axis=1)
         return cls(kernel, mean, points, columns, check_noise_variance(noise_variance, len(points)))
+
+    def with_kernel(self, kernel: Kernel) -> "Observations":
+        """The same data under another kernel."""
+        return replace(self, kernel=kernel)
 
 
 @dataclass(frozen=True, eq=False)

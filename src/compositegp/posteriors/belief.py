@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from compositegp.arrays import Floats
 from compositegp.composite import Evidence, Latent
 from compositegp.linalg import SingularMatrixError, cholesky, psd_root, solve_lower
-from compositegp.means import Basis, Estimated, as_mean
+from compositegp.means import Basis, Estimated, as_mean, gaussian_prior
 from compositegp.validation import check_count, check_kernel, check_points, check_targets
 
 FLAT = 1e-10
@@ -137,37 +137,13 @@ def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
 def prior_evidence(latent: Latent, coefficients: Basis | Estimated | None) -> Evidence:
     """What is known of a mean's coefficients β before the data, as evidence."""
     total = Evidence.none(latent)
-    q = latent.basis.shape[1]
-    if coefficients is None:
-        return total
-    if isinstance(coefficients, Estimated):
-        mean, covariance = coefficients.coefficients, coefficients.covariance
-    else:
-        mean, covariance = coefficients.prior_mean, coefficients.prior_covariance
-    mean = np.zeros(q) if mean is None else check_targets(mean, q, "coefficients")
-    if covariance is None:
-        precision = FLAT / (latent.variance or 1.0) * np.eye(q)
-    else:
-        precision = _inverse_covariance(covariance, q)
-    r = latent.root.shape[1]
-    total.precision[r:, r:] = precision
-    total.shift[r:] = precision @ mean
+    if coefficients is not None:
+        r, q = latent.root.shape[1], latent.basis.shape[1]
+        flat = FLAT / (latent.variance or 1.0) * np.eye(q), np.zeros(q)
+        precision, mean = gaussian_prior(coefficients, q) or flat
+        total.precision[r:, r:] = precision
+        total.shift[r:] = precision @ mean
     return total
-
-
-def _inverse_covariance(covariance: Any, q: int) -> Floats:
-    matrix = np.asarray(covariance, dtype=np.float64)
-    if matrix.shape != (q, q) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
-        raise ValueError(
-            f"the covariance of the mean's coefficients must be a symmetric matrix of shape ({q}, {q}); found shape "
-            f"{matrix.shape}."
-        )
-    try:
-        lower = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
-    except LinAlgError as error:
-        raise ValueError("the covariance of the mean's coefficients is not positive definite.") from error
-    half = solve_lower(lower, np.eye(q))
-    return np.asarray(half.T @ half)
 
 
 def condition(latent: Latent, total: Evidence) -> Belief:

@@ -1,0 +1,95 @@
+"""Learning by the paper's average of segment estimates."""
+
+import numpy as np
+
+from compositegp.learning.averaging import Average, averages
+from compositegp.learning.information import invert_information
+from compositegp.learning.passes import total_score
+from compositegp.learning.result import parameter_names
+from compositegp.learning.scoring import Optimum, least_squares_step
+from compositegp.learning.task import Found, Task
+
+_ROUNDS = 2  # of θ given β, then β given θ, where the mean has coefficients
+_DOMINANT = 0.9  # share of one segment in what is known of a parameter, beyond which the average is its estimate
+
+
+def learn_by_average(task: Task) -> None:
+    """Average the segments' maximum likelihood estimates by Fisher information, until θ is known to the tolerance."""
+    coefficients = task.coefficients
+    p, q = len(task.data.kernel.theta), len(coefficients)
+    coefficient_covariance = np.zeros((q, q))
+    for round_number in range(_ROUNDS if q else 1):
+        average = Average.empty(p)
+        for average in averages(
+            task.data,
+            task.terms,
+            task.order,
+            coefficients,
+            n_restarts=task.n_restarts,
+            seed=task.seed,
+            n_jobs=task.n_jobs,
+        ):
+            state = _found(task, average, coefficients, coefficient_covariance)
+            task.found(state)
+            errors = np.sqrt(np.diagonal(state.theta_covariance))
+            if task.known_well_enough(errors, np.full(p, True)):
+                break
+        if average.n_left_out == average.n_segments:
+            raise ValueError(
+                f"No segment has a maximum likelihood estimate under kernel {task.data.kernel}. Give the kernel other "
+                "starting values or bounds, or a WhiteKernel."
+            )
+        if q:
+            data = task.data.with_kernel(task.data.kernel.clone_with_theta(state.theta))
+            used = task.terms.take(task.order[: average.n_segments], data.kernel)
+            score = total_score(data, used, coefficients, n_jobs=task.n_jobs)
+            coefficients, _ = least_squares_step(Optimum(state.theta, coefficients, score, True))
+            coefficient_covariance = invert_information(score.normal[:q, :q])
+            if round_number == _ROUNDS - 1:
+                task.found(_found(task, average, coefficients, coefficient_covariance))
+
+
+def _found(task: Task, average: Average, coefficients: np.ndarray, coefficient_covariance: np.ndarray) -> Found:
+    estimate, kernel = average.estimate, task.data.kernel
+    known = estimate.known
+    theta = np.where(known, estimate.theta, kernel.theta)
+    return Found(
+        np.clip(theta, kernel.bounds[:, 0], kernel.bounds[:, 1]),
+        estimate.covariance,
+        coefficients,
+        coefficient_covariance,
+        average.log_likelihood,
+        average.n_points,
+        average.n_segments,
+        bool(known.all()),
+        average.n_left_out,
+        average.n_at_bound,
+        _warnings(average, parameter_names(kernel)),
+    )
+
+
+def _warnings(average: Average, names: list[str]) -> list[str]:
+    """What a user has to know about an average before trusting it."""
+    messages = []
+    if average.n_left_out:
+        messages.append(
+            f"{average.n_left_out} of {average.n_segments} segments have no maximum likelihood estimate and were left "
+            "out."
+        )
+    information = np.diagonal(average.estimate.precision)
+    for name, total, largest, on_bound in zip(
+        names, information, average.estimate.largest, average.n_at_bound, strict=True
+    ):
+        if not total > 0:
+            messages.append(
+                f"No segment says anything about hyper-parameter {name} ({on_bound} of {average.n_segments} estimates "
+                "sit on a bound); it stays where it began."
+            )
+        elif average.n_segments > 1 and largest > _DOMINANT * total:
+            messages.append(f"The estimate of hyper-parameter {name} is that of a single segment.")
+        elif on_bound > 0.5 * average.n_segments:
+            messages.append(
+                f"{on_bound} of {average.n_segments} segments put hyper-parameter {name} on a bound; their estimates "
+                "of it were left out. Use larger segments."
+            )
+    return messages

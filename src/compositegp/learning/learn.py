@@ -1,0 +1,184 @@
+"""Learning of hyper-parameters and mean coefficients from the terms of a composite."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+
+from compositegp.arrays import Floats
+from compositegp.composite import Observations
+from compositegp.learning.average_learner import learn_by_average
+from compositegp.learning.likelihood_learner import learn_by_likelihood
+from compositegp.learning.progress import Progress, Reporter
+from compositegp.learning.result import LearningResult, parameter_names
+from compositegp.learning.starting import data_scale, starting_kernel
+from compositegp.learning.task import Found, Task
+from compositegp.learning.terms import Terms
+from compositegp.means import Basis, Estimated, as_mean
+from compositegp.messages import warn_caller
+from compositegp.validation import check_kernel, check_points
+
+METHODS = {"composite_likelihood": learn_by_likelihood, "fisher_average": learn_by_average}
+_SCALE_SEGMENTS = 32
+
+
+def learn(
+    kernel: Kernel,
+    X: Any,
+    y: Any,
+    terms: Any,
+    *,
+    method: str = "composite_likelihood",
+    conditioning_size: int = 0,
+    mean: Any = None,
+    noise_variance: Any = None,
+    tolerance: float | None = 0.03,
+    start: str = "data",
+    n_restarts: int = 0,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    callback: Callable[[Progress], None] | None = None,
+    progress: bool = False,
+    on_interrupt: str = "raise",
+) -> LearningResult:
+    """Learn hyper-parameters, and the coefficients of the mean, with their standard errors.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+        Its bounds and fixed hyper-parameters are respected. It is left as it was.
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    terms : Composite or list of int arrays
+        What to learn from: a composite, or segments as `segment` makes them.
+    method : {"composite_likelihood", "fisher_average"}
+        ``composite_likelihood`` maximises Σ w ln p(y_S) by Fisher scoring. ``fisher_average`` is the paper's: maximum
+        likelihood in each segment, averaged by Fisher information.
+    conditioning_size : int
+        With segments: condition each on so many of the nearest points of segments before it. The nearest are found in
+        the kernel's length scales, and found again as these become known.
+    mean : as in `posterior`, or a scikit-learn transformer that yields basis functions
+        Unknown coefficients are learned by generalised least squares over the same terms.
+    noise_variance : None, number or array of shape (n,)
+        Noise variances of the points, beside the kernel's own.
+    tolerance : float or None
+        Segments are read in random order until every hyper-parameter's standard error, on the log scale (so a relative
+        error), is below this; None reads them all.
+    start : {"data", "kernel"}
+        Where to begin: hyper-parameters that were left at their default of one at the data's own scale, or all of them
+        where the kernel has them.
+    n_restarts : int
+        For ``fisher_average``: further random starts in each segment.
+    random_state : int, RandomState or None
+        For the order of reading, restarts and probes.
+    n_jobs : int, optional
+        Processes to use, as in joblib. The result does not depend on it.
+    callback : callable, optional
+        Called with a `Progress` whenever there is news.
+    progress : bool
+        Show a progress bar on a terminal.
+    on_interrupt : {"raise", "return"}
+        What Ctrl-C does: raise KeyboardInterrupt, or warn and return the best so far.
+
+    Returns
+    -------
+    LearningResult
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
+    if start not in ("data", "kernel"):
+        raise ValueError(f"start must be data or kernel; found {start!r}.")
+    if on_interrupt not in ("raise", "return"):
+        raise ValueError(f"on_interrupt must be raise or return; found {on_interrupt!r}.")
+    if tolerance is not None and not (isinstance(tolerance, int | float) and tolerance > 0):
+        raise ValueError(f"tolerance must be a positive number or None; found {tolerance!r}.")
+    given_mean = _fitted(mean, X)
+    data = Observations.checked(check_kernel(kernel), X, y, mean=given_mean, noise_variance=noise_variance)
+    if not len(data.kernel.theta):
+        raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to learn.")
+    blocks = Terms(data.X, terms, conditioning_size)
+    generator = check_random_state(random_state)
+    order = generator.permutation(len(blocks))
+    coefficients = _ordinary_least_squares(data)
+    residuals = data.columns[:, -1] - data.columns[:, :-1] @ coefficients
+    sample = [blocks.segments[number] for number in order[:_SCALE_SEGMENTS]]
+    scale = data_scale(data.X, residuals, sample)
+    if start == "data":
+        data = data.with_kernel(starting_kernel(data.kernel, scale))
+    reporter = Reporter(callback, progress, len(blocks))
+    task = Task(
+        data, blocks, order, coefficients, tolerance, int(generator.randint(2**31)), n_restarts, n_jobs, reporter
+    )
+    try:
+        METHODS[method](task)
+        interrupted = False
+    except KeyboardInterrupt:
+        if on_interrupt == "raise" or task.best is None:
+            raise
+        interrupted = True
+    finally:
+        reporter.close()
+    assert task.best is not None
+    if interrupted:
+        warn_caller("Learning was interrupted; this is the best so far.", ConvergenceWarning)
+    return _result(task.best, data, given_mean, reporter, interrupted)
+
+
+def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, interrupted: bool) -> LearningResult:
+    kernel = data.kernel.clone_with_theta(found.theta)
+    for name, value, (lower, upper) in zip(parameter_names(kernel), found.theta, data.kernel.bounds, strict=True):
+        if min(value - lower, upper - value) < 1e-6:
+            bound = "lower" if value - lower < upper - value else "upper"
+            warn_caller(
+                f"Hyper-parameter {name} ended on its {bound} bound, {np.exp(value):.3g}. Widen the bound, fix the "
+                "parameter, or leave that part of the kernel out.",
+                ConvergenceWarning,
+            )
+    for message in found.warnings:
+        warn_caller(message, ConvergenceWarning)
+    if not found.converged and not interrupted:
+        warn_caller("Learning did not converge; the result is the best that was found.", ConvergenceWarning)
+    learned = mean
+    if len(found.coefficients):
+        assert data.mean.coefficients is not None
+        functions = data.mean.coefficients.functions
+        learned = Estimated(functions, found.coefficients, found.coefficient_covariance)
+    return LearningResult(
+        kernel,
+        found.theta,
+        found.theta_covariance,
+        learned,
+        found.coefficients,
+        found.coefficient_covariance,
+        found.log_likelihood,
+        round(found.n_points),
+        found.n_segments,
+        found.n_left_out,
+        found.n_at_bound,
+        found.converged and not interrupted,
+        reporter.history,
+    )
+
+
+def _fitted(mean: Any, X: Any) -> Any:
+    """The mean that a user gives, a transformer being fitted to the points first."""
+    if hasattr(mean, "fit") and hasattr(mean, "transform"):
+        return Basis(clone(mean).fit(check_points(X, "X")))
+    if isinstance(as_mean(mean).coefficients, Estimated):
+        raise ValueError(
+            "mean is an Estimated, whose coefficients are known already. Give its functions as a Basis."
+        )
+    return mean
+
+
+def _ordinary_least_squares(data: Observations) -> Floats:
+    functions = data.columns[:, :-1]
+    if not functions.shape[1]:
+        return np.zeros(0)
+    sizes = np.sqrt((functions**2).mean(axis=0))
+    sizes[sizes == 0] = 1.0
+    return np.asarray(np.linalg.lstsq(functions / sizes, data.columns[:, -1], rcond=None)[0] / sizes)

@@ -1,0 +1,96 @@
+"""Learning by composite likelihood: Fisher scoring on as many terms as it takes to know θ well enough."""
+
+import numpy as np
+
+from compositegp.arrays import Floats
+from compositegp.composite import Composite, Score
+from compositegp.learning.information import invert_information
+from compositegp.learning.passes import total_score
+from compositegp.learning.scoring import Optimum, least_squares_step, maximise
+from compositegp.learning.task import Found, Task
+from compositegp.means import gaussian_prior
+
+_FIRST_POINTS = 4096  # points of the first round, and
+_FIRST_BLOCKS = 8  # blocks, at the least
+_GROWTH = 8.0  # most that a round may grow by
+_PROBES = 8
+_LAST_PROBES = 32  # for the standard errors that are reported
+_REFRESHES = 2  # times that conditioning sets are found again when no more terms are needed
+
+
+def learn_by_likelihood(task: Task) -> None:
+    """Maximise the likelihood of a random subset of the terms; enlarge it until θ is known to the tolerance.
+
+    With a subset fixed, the likelihood is a function like any other: steps are judged by its value. Terms that follow
+    the length scales are made anew for every round.
+    """
+    theta, coefficients = task.data.kernel.theta, task.coefficients
+    count = _first_count(task)
+    refreshes = 0
+    while True:
+        kernel = task.data.kernel.clone_with_theta(theta)
+        numbers = task.order[:count]
+        composite = task.terms.take(numbers, kernel)
+        optimum = maximise(
+            lambda t, b, c=composite: _evaluate(task, c, t, b, _PROBES),  # type: ignore[misc]
+            theta,
+            coefficients,
+            task.data.kernel.bounds,
+            report=lambda optimum, n=count: task.found(_found(optimum, n)),  # type: ignore[misc]
+        )
+        moved = float(np.abs(optimum.theta - theta).max())
+        theta, coefficients = optimum.theta, optimum.coefficients
+        covariance = invert_information(optimum.score.fisher)
+        errors = np.sqrt(np.diagonal(covariance))
+        inside = _inside(theta, task.data.kernel.bounds)
+        if count < len(task.terms) and not task.known_well_enough(errors, inside):
+            needed = (
+                _GROWTH if task.tolerance is None else 1.1 * float((errors[inside] / task.tolerance).max()) ** 2
+            )
+            count = min(len(task.terms), int(np.ceil(count * min(max(needed, 1.5), _GROWTH))))
+        elif task.terms.follow_length_scales and refreshes < _REFRESHES and moved > 0.1:
+            refreshes += 1
+        else:
+            break
+    last = _evaluate(task, composite, theta, coefficients, _LAST_PROBES)
+    final = Optimum(theta, coefficients, last, optimum.converged)
+    coefficients, _ = least_squares_step(final)
+    task.found(_found(final._replace(coefficients=coefficients), count))
+
+
+def _first_count(task: Task) -> int:
+    if task.tolerance is None:
+        return len(task.terms)
+    size = float(np.mean([len(part) for part in task.terms.segments]))
+    return min(len(task.terms), max(_FIRST_BLOCKS, int(np.ceil(_FIRST_POINTS / size))))
+
+
+def _evaluate(task: Task, composite: Composite, theta: Floats, coefficients: Floats, probes: int) -> Score:
+    data = task.data.with_kernel(task.data.kernel.clone_with_theta(theta))
+    found = total_score(data, composite, coefficients, probes=probes, seed=task.seed, n_jobs=task.n_jobs)
+    prior = gaussian_prior(task.data.mean.coefficients, len(coefficients))
+    if prior is not None:
+        precision, mean = prior
+        found.normal[:-1, :-1] += precision
+        found.normal[:-1, -1] += precision @ mean
+    return found
+
+
+def _found(optimum: Optimum, count: int) -> Found:
+    q = len(optimum.coefficients)
+    return Found(
+        optimum.theta,
+        invert_information(optimum.score.fisher),
+        optimum.coefficients,
+        invert_information(optimum.score.normal[:q, :q]),
+        optimum.score.log_likelihood,
+        optimum.score.n_points,
+        count,
+        optimum.converged,
+        0,
+        np.zeros(len(optimum.theta), dtype=int),
+    )
+
+
+def _inside(theta: Floats, bounds: Floats) -> Floats:
+    return np.asarray((theta - bounds[:, 0] > 1e-6) & (bounds[:, 1] - theta > 1e-6))

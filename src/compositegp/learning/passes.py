@@ -1,0 +1,70 @@
+"""One pass over the terms of a composite, on one core or several."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from compositegp.arrays import Floats, keep_freed_memory
+from compositegp.composite import Composite, Observations, Score, Stack, score
+from compositegp.composite.factors import batches
+from compositegp.means import as_mean
+from compositegp.threads import blas_threads_for
+
+_TASK_ELEMENTS = 2**21  # matrix elements of one parallel task: long enough to be worth sending
+
+
+def total_score(
+    observations: Observations,
+    composite: Composite,
+    coefficients: Floats,
+    *,
+    probes: int = 0,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Score:
+    """Score of all the terms of a composite.
+
+    The terms are grouped, and the groups added up, in the same way for any `n_jobs`, so that the result is the same to
+    the last bit. A task is sent its own points only.
+    """
+    tasks = _tasks(observations, composite)
+    scores: list[Score] = Parallel(n_jobs=n_jobs)(
+        delayed(_score)(part, stack, coefficients, probes, seed) for part, stack in tasks
+    )
+    return reduce(Score.plus, scores)
+
+
+def _tasks(observations: Observations, composite: Composite) -> Iterator[tuple[Observations, Stack]]:
+    for stack in composite.stacks:
+        blocks, n = stack.indices.shape
+        step = max(1, _TASK_ELEMENTS // n**2)
+        for start in range(0, blocks, step):
+            yield restrict(observations, stack[start : start + step])
+
+
+def restrict(observations: Observations, stack: Stack) -> tuple[Observations, Stack]:
+    """The observations of some blocks alone, and the blocks counted in them."""
+    indices = stack.indices.ravel()
+    noise = observations.noise_variance
+    part = replace(
+        observations,
+        mean=as_mean(None),  # its columns are all that is needed of it
+        X=observations.X[indices],
+        columns=observations.columns[indices],
+        noise_variance=None if noise is None else noise[indices],
+    )
+    return part, replace(stack, indices=np.arange(len(indices)).reshape(stack.indices.shape))
+
+
+def _score(observations: Observations, stack: Stack, coefficients: Floats, probes: int, seed: int) -> Score:
+    n = stack.indices.shape[1]
+    keep_freed_memory()
+    with blas_threads_for(n):
+        parts = [
+            score(observations, stack[blocks], coefficients, probes=probes, seed=seed)
+            for blocks in batches(len(stack), n**2)
+        ]
+        return reduce(Score.plus, parts)

@@ -1,0 +1,119 @@
+"""Fisher scoring: maximise a composite likelihood by its gradient and Fisher information."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from compositegp.arrays import Floats
+from compositegp.composite import Score
+
+_LONGEST_STEP = 2.0  # in log θ
+_SHORTEST_STEP = 1e-6  # under which rounding errors decide
+_LEAST_DAMPING = 1e-6
+_SMALL_PROMISE = 0.1  # log likelihood, a few tenths of a standard error: good enough where no step can be made
+_MOST_ITERATIONS = 60
+
+
+class Optimum(NamedTuple):
+    """Where a maximisation stands.
+
+    Attributes
+    ----------
+    theta : array of shape (p,)
+    coefficients : array of shape (q,)
+    score : Score
+        At these.
+    converged : bool
+    """
+
+    theta: Floats
+    coefficients: Floats
+    score: Score
+    converged: bool
+
+
+def maximise(
+    evaluate: Callable[[Floats, Floats], Score],
+    theta: Floats,
+    coefficients: Floats,
+    bounds: Floats,
+    *,
+    gain_tolerance: float = 5e-4,
+    report: Callable[[Optimum], None] = lambda _: None,
+) -> Optimum:
+    """Maximise a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
+
+    The information about θ and β is block diagonal; the scoring step of β is generalised least squares.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Score at (θ, β); may raise LinAlgError, which counts as a failed step.
+    theta, coefficients : arrays of shape (p,) and (q,)
+        Where to begin.
+    bounds : array of shape (p, 2)
+    gain_tolerance : float
+        Stop when a step promises no more log likelihood than this. Half a thousandth is three hundredths of a standard
+        error.
+    report : callable
+        Called with every accepted `Optimum`.
+
+    Returns
+    -------
+    Optimum
+    """
+    theta = np.clip(theta, bounds[:, 0], bounds[:, 1])
+    now = Optimum(theta, coefficients, evaluate(theta, coefficients), False)
+    report(now)
+    damping, radius = 1e-3, _LONGEST_STEP
+    for _ in range(_MOST_ITERATIONS):
+        next_coefficients, coefficient_gain = least_squares_step(now)
+        promise = _step(now, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
+        if promise < gain_tolerance or radius < _SHORTEST_STEP:
+            return now._replace(converged=promise < _SMALL_PROMISE)
+        step, _ = _step(now, bounds, damping, radius)
+        trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])
+        try:
+            found = evaluate(trial, next_coefficients)
+            better = found.log_likelihood > now.score.log_likelihood
+        except LinAlgError:
+            better = False
+        if better:
+            now = Optimum(trial, next_coefficients, found, False)
+            report(now)
+            damping, radius = max(damping / 4, _LEAST_DAMPING), min(2 * radius, _LONGEST_STEP)
+        else:
+            damping, radius = 4 * max(damping, 1e-2), radius / 4
+    return now
+
+
+def least_squares_step(now: Optimum) -> tuple[Floats, float]:
+    """Coefficients by generalised least squares at the present θ, and the log likelihood that they promise."""
+    normal = now.score.normal
+    if len(normal) == 1:
+        return now.coefficients, 0.0
+    information, right = normal[:-1, :-1], normal[:-1, -1]
+    units = 1 / np.sqrt(np.maximum(np.diagonal(information), np.finfo(np.float64).tiny))
+    inverse = np.linalg.pinv(information * np.outer(units, units), hermitian=True) * np.outer(units, units)
+    coefficients = inverse @ right
+    change = coefficients - now.coefficients
+    return coefficients, float(0.5 * change @ information @ change)
+
+
+def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:
+    """Step in θ, and the gain in log likelihood that the quadratic model promises."""
+    gradient, fisher = now.score.gradient, now.score.fisher
+    at_bound = ((now.theta <= bounds[:, 0]) & (gradient < 0)) | ((now.theta >= bounds[:, 1]) & (gradient > 0))
+    free = np.flatnonzero(~at_bound)
+    step = np.zeros(len(gradient))
+    if not len(free):
+        return step, 0.0
+    part = fisher[np.ix_(free, free)]
+    diagonal = np.diagonal(part)
+    model = part + np.diag(damping * diagonal + 1e-10 * diagonal.max() + np.finfo(np.float64).tiny)
+    move = np.linalg.lstsq(model, gradient[free], rcond=None)[0]
+    step[free] = move * min(1.0, radius / max(np.abs(move).max(), np.finfo(np.float64).tiny))
+    step = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1]) - now.theta
+    return step, float(gradient @ step - 0.5 * step @ fisher @ step)
