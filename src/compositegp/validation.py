@@ -74,6 +74,28 @@ def check_index_sets(sets: Any, name: str) -> list[Indices]:
     return [_check_indices(indices, f"{name}[{position}]") for position, indices in enumerate(sets)]
 
 
+def check_filled(sets: list[Indices], name: str) -> None:
+    """No index array is empty."""
+    for number, indices in enumerate(sets):
+        if not len(indices):
+            raise ValueError(f"{name}[{number}] is empty. Leave it out.")
+
+
+def check_segments(segments: Any, name: str) -> list[Indices]:
+    """Index arrays, at least one, none empty, that share no point."""
+    sets = check_index_sets(segments, name)
+    if not sets:
+        raise ValueError(f"{name} is empty. Give at least one segment.")
+    check_filled(sets, name)
+    values, counts = np.unique(np.concatenate(sets), return_counts=True)
+    if counts.max() > 1:
+        raise ValueError(
+            f"{name} name point {values[counts.argmax()]} twice. Give each point to one segment; for terms that "
+            "share points use Composite(terms)."
+        )
+    return sets
+
+
 def _check_indices(indices: Any, name: str) -> Indices:
     try:
         array = np.asarray(indices)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compositegp.arrays import Floats, Indices
-from compositegp.validation import check_count, check_index_sets, check_targets
+from compositegp.validation import check_count, check_filled, check_index_sets, check_segments, check_targets
 
 
 class Term(NamedTuple):
@@ -101,7 +101,7 @@ class Composite:
             raise ValueError(f"terms must be (indices, weight) pairs, at least one; found {terms!r:.80}.")
         sets = check_index_sets([indices for indices, _ in pairs], "terms")
         weights = check_targets([weight for _, weight in pairs], len(pairs), "weights of terms")
-        _check_filled(sets, "terms")
+        check_filled(sets, "terms")
         self.stacks = _stack([(s, (len(s),), (w,)) for s, w in zip(sets, weights, strict=True)])
 
     @classmethod
@@ -112,7 +112,7 @@ class Composite:
     @classmethod
     def marginal(cls, segments: Any) -> "Composite":
         """Build the paper's composite GP: each of some disjoint segments is a term of weight one."""
-        return cls([(indices, 1.0) for indices in _check_disjoint(segments)])
+        return cls([(indices, 1.0) for indices in check_segments(segments, "segments")])
 
     @classmethod
     def pointwise(cls, n_samples: int) -> "Composite":
@@ -132,7 +132,7 @@ class Composite:
             For each segment, points of earlier segments (as `conditioning_sets` finds them); may be empty.
             All empty is `marginal`; all the earlier points is the exact Gaussian process.
         """
-        parts = _check_disjoint(segments)
+        parts = check_segments(segments, "segments")
         given = check_index_sets(conditioning, "conditioning")
         if len(given) != len(parts):
             raise ValueError(
@@ -222,23 +222,3 @@ def _stack(blocks: list[_Block], numbers: Any = None) -> tuple[Stack, ...]:
         )
         for stops, positions in alike.items()
     )
-
-
-def _check_filled(sets: list[Indices], name: str) -> None:
-    for number, indices in enumerate(sets):
-        if not len(indices):
-            raise ValueError(f"{name}[{number}] is empty. Leave it out.")
-
-
-def _check_disjoint(segments: Any) -> list[Indices]:
-    sets = check_index_sets(segments, "segments")
-    if not sets:
-        raise ValueError("segments is empty. Give at least one segment.")
-    _check_filled(sets, "segments")
-    values, counts = np.unique(np.concatenate(sets), return_counts=True)
-    if counts.max() > 1:
-        raise ValueError(
-            f"segments name point {values[counts.argmax()]} twice. Give each point to one segment; for terms "
-            "that share points use Composite(terms)."
-        )
-    return sets

@@ -9,6 +9,7 @@ from compositegp.learning.result import parameter_names
 from compositegp.learning.scoring import Optimum, least_squares_step
 from compositegp.learning.task import Found, Task
 
+_FEWEST = 8  # segments to read before the standard errors are believed
 _ROUNDS = 2  # of θ given β, then β given θ, where the mean has coefficients
 _DOMINANT = 0.9  # share of one segment in what is known of a parameter, beyond which the average is its estimate
 
@@ -18,7 +19,7 @@ def learn_by_average(task: Task) -> None:
     coefficients = task.coefficients
     p, q = len(task.data.kernel.theta), len(coefficients)
     coefficient_covariance = np.zeros((q, q))
-    for round_number in range(_ROUNDS if q else 1):
+    for _ in range(_ROUNDS if q else 1):
         average = Average.empty(p)
         for average in averages(
             task.data,
@@ -32,21 +33,21 @@ def learn_by_average(task: Task) -> None:
             state = _found(task, average, coefficients, coefficient_covariance)
             task.found(state)
             errors = np.sqrt(np.diagonal(state.theta_covariance))
-            if task.known_well_enough(errors, np.full(p, True)):
+            if average.n_segments >= _FEWEST and task.growth_needed(errors) <= 1:
                 break
         if average.n_left_out == average.n_segments:
             raise ValueError(
                 f"No segment has a maximum likelihood estimate under kernel {task.data.kernel}. Give the kernel other "
                 "starting values or bounds, or a WhiteKernel."
             )
-        if q:
-            data = task.data.with_kernel(task.data.kernel.clone_with_theta(state.theta))
-            used = task.terms.take(task.order[: average.n_segments], data.kernel)
-            score = total_score(data, used, coefficients, n_jobs=task.n_jobs)
-            coefficients, _ = least_squares_step(Optimum(state.theta, coefficients, score, True))
-            coefficient_covariance = invert_information(score.normal[:q, :q])
-            if round_number == _ROUNDS - 1:
-                task.found(_found(task, average, coefficients, coefficient_covariance))
+        data = task.data.with_kernel(task.data.kernel.clone_with_theta(state.theta))
+        used = task.terms.take(task.order[: average.n_segments], data.kernel)
+        score = total_score(data, used, coefficients, n_jobs=task.n_jobs)
+        coefficients, gain = least_squares_step(Optimum(state.theta, coefficients, score, True))
+        coefficient_covariance = invert_information(score.normal[:q, :q])
+        # From the segments' own maxima to the likelihood at the average.
+        average = average._replace(log_likelihood=score.log_likelihood + gain)
+        task.found(_found(task, average, coefficients, coefficient_covariance))
 
 
 def _found(task: Task, average: Average, coefficients: np.ndarray, coefficient_covariance: np.ndarray) -> Found:

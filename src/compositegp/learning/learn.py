@@ -149,7 +149,7 @@ def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, int
         learned = Estimated(functions, found.coefficients, found.coefficient_covariance)
     return LearningResult(
         kernel,
-        found.theta,
+        kernel.theta,
         found.theta_covariance,
         learned,
         found.coefficients,

@@ -13,8 +13,9 @@ from compositegp.means import gaussian_prior
 _FIRST_POINTS = 4096  # points of the first round, and
 _FIRST_BLOCKS = 8  # blocks, at the least
 _GROWTH = 8.0  # most that a round may grow by
-_PROBES = 8
-_LAST_PROBES = 32  # for the standard errors that are reported
+_PROBES = 128  # of the Fisher information in a step, over all blocks, and
+_LAST_PROBES = 1024  # in the standard errors that are reported
+_MOST_PROBES = 64  # of one block
 _REFRESHES = 2  # times that conditioning sets are found again when no more terms are needed
 
 
@@ -42,12 +43,9 @@ def learn_by_likelihood(task: Task) -> None:
         theta, coefficients = optimum.theta, optimum.coefficients
         covariance = invert_information(optimum.score.fisher)
         errors = np.sqrt(np.diagonal(covariance))
-        inside = _inside(theta, task.data.kernel.bounds)
-        if count < len(task.terms) and not task.known_well_enough(errors, inside):
-            needed = (
-                _GROWTH if task.tolerance is None else 1.1 * float((errors[inside] / task.tolerance).max()) ** 2
-            )
-            count = min(len(task.terms), int(np.ceil(count * min(max(needed, 1.5), _GROWTH))))
+        needed = task.growth_needed(errors)
+        if count < len(task.terms) and needed > 1:
+            count = min(len(task.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
         elif task.terms.follow_length_scales and refreshes < _REFRESHES and moved > 0.1:
             refreshes += 1
         else:
@@ -67,12 +65,15 @@ def _first_count(task: Task) -> int:
 
 def _evaluate(task: Task, composite: Composite, theta: Floats, coefficients: Floats, probes: int) -> Score:
     data = task.data.with_kernel(task.data.kernel.clone_with_theta(theta))
-    found = total_score(data, composite, coefficients, probes=probes, seed=task.seed, n_jobs=task.n_jobs)
+    each = int(np.clip(-(-probes // composite.n_blocks), 1, _MOST_PROBES))
+    found = total_score(data, composite, coefficients, probes=each, seed=task.seed, n_jobs=task.n_jobs)
     prior = gaussian_prior(task.data.mean.coefficients, len(coefficients))
     if prior is not None:
         precision, mean = prior
         found.normal[:-1, :-1] += precision
         found.normal[:-1, -1] += precision @ mean
+        penalty = 0.5 * float((coefficients - mean) @ precision @ (coefficients - mean))
+        found = found._replace(log_likelihood=found.log_likelihood - penalty)
     return found
 
 
@@ -90,7 +91,3 @@ def _found(optimum: Optimum, count: int) -> Found:
         0,
         np.zeros(len(optimum.theta), dtype=int),
     )
-
-
-def _inside(theta: Floats, bounds: Floats) -> Floats:
-    return np.asarray((theta - bounds[:, 0] > 1e-6) & (bounds[:, 1] - theta > 1e-6))

@@ -30,7 +30,8 @@ class LearningResult:
     mean_covariance : array of shape (q, q)
         Error covariance of the coefficients, at the learned hyper-parameters.
     log_likelihood : float
-        Of the segments that were read, at the learned hyper-parameters.
+        Of the segments that were read, at the learned hyper-parameters; with a Gaussian prior of the mean's
+        coefficients, less what this holds against them.
     n_points, n_segments : int
         Points and segments that were read.
     n_left_out : int

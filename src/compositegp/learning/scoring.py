@@ -40,7 +40,7 @@ def maximise(
     coefficients: Floats,
     bounds: Floats,
     *,
-    gain_tolerance: float = 5e-4,
+    gain_tolerance: float = 0.01,
     report: Callable[[Optimum], None] = lambda _: None,
 ) -> Optimum:
     """Maximise a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
@@ -55,8 +55,7 @@ def maximise(
         Where to begin.
     bounds : array of shape (p, 2)
     gain_tolerance : float
-        Stop when a step promises no more log likelihood than this. Half a thousandth is three hundredths of a standard
-        error.
+        Stop when a step promises no more log likelihood than this. A hundredth is a seventh of a standard error.
     report : callable
         Called with every accepted `Optimum`.
 
@@ -73,19 +72,21 @@ def maximise(
         promise = _step(now, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
         if promise < gain_tolerance or radius < _SHORTEST_STEP:
             return now._replace(converged=promise < _SMALL_PROMISE)
-        step, _ = _step(now, bounds, damping, radius)
+        step, gain = _step(now, bounds, damping, radius)
         trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])
         try:
             found = evaluate(trial, next_coefficients)
-            better = found.log_likelihood > now.score.log_likelihood
+            kept = (found.log_likelihood - now.score.log_likelihood) / (gain + coefficient_gain)
         except LinAlgError:
-            better = False
-        if better:
+            kept = -1.0
+        if kept > 0:
             now = Optimum(trial, next_coefficients, found, False)
             report(now)
+        # Trust the quadratic model as far as it kept its promise.
+        if kept > 0.5:
             damping, radius = max(damping / 4, _LEAST_DAMPING), min(2 * radius, _LONGEST_STEP)
-        else:
-            damping, radius = 4 * max(damping, 1e-2), radius / 4
+        elif kept < 0.2:
+            damping, radius = 4 * max(damping, 0.05), radius / (2 if kept > 0 else 4)
     return now
 
 

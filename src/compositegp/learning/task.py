@@ -10,6 +10,8 @@ from compositegp.composite import Observations
 from compositegp.learning.progress import Progress, Reporter
 from compositegp.learning.terms import Terms
 
+_ORDER_OF_MAGNITUDE = 1.0  # standard error of a log, beyond which it is not known
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -73,6 +75,13 @@ class Task:
             )
         )
 
-    def known_well_enough(self, standard_errors: Floats, inside: Any) -> bool:
-        """Whether every parameter that is inside its bounds is known to the tolerance."""
-        return self.tolerance is not None and bool((standard_errors[inside] <= self.tolerance).all())
+    def growth_needed(self, standard_errors: Floats) -> float:
+        """How many times the data are needed to know the parameters to the tolerance; at most 1 if they are.
+
+        A parameter whose order of magnitude is not known, such as the length scale of a column that does not matter,
+        is not waited for.
+        """
+        if self.tolerance is None:
+            return np.inf
+        waited_for = standard_errors[standard_errors < _ORDER_OF_MAGNITUDE]
+        return float((waited_for / self.tolerance).max(initial=0.0)) ** 2

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import Composite, conditioning_sets
-from compositegp.validation import check_index_sets
+from compositegp.validation import check_segments
 
 
 class Terms:
@@ -35,8 +35,11 @@ class Terms:
             self._composite: Composite | None = terms
             self.segments: list[Indices] = [part for stack in terms.stacks for part in stack.indices]
         else:
-            self.segments = check_index_sets(terms, "terms")
+            self.segments = check_segments(terms, "terms")
             self._composite = None if conditioning_size else Composite.marginal(self.segments)
+        largest = max((int(part.max(initial=0)) for part in self.segments), default=-1)
+        if largest >= len(X):
+            raise ValueError(f"terms name point {largest}, but X has only {len(X)} point(s).")
         self._X = X
         self._size = int(conditioning_size)
 

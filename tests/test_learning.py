@@ -1,0 +1,356 @@
+"""Learning, against simulated truth, scikit-learn's optimum and dense least squares."""
+
+import io
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.preprocessing import PolynomialFeatures
+
+from compositegp import (
+    Basis,
+    Composite,
+    Estimated,
+    OnColumns,
+    Progress,
+    RecursiveEstimate,
+    conditioning_sets,
+    fisher_information,
+    learn,
+    posterior,
+    segment,
+)
+from compositegp.learning.progress import Reporter
+
+TRUTH = 2.0 * Matern([0.3, 0.8], nu=1.5) + WhiteKernel(0.1)
+DEFAULT = 1.0 * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
+
+
+def simulate(kernel, n, seed, side=4.0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, side, size=(n, 2))
+    return X, np.linalg.cholesky(kernel(X) + 1e-10 * np.eye(n)) @ rng.normal(size=n)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = simulate(TRUTH, 2000, 0)
+    return X, y, segment(X, 200)
+
+
+def z_scores(result, truth=TRUTH):
+    return (result.theta - truth.theta) / result.theta_standard_errors
+
+
+METHODS = [
+    {"method": "composite_likelihood"},
+    {"method": "composite_likelihood", "conditioning_size": 60},
+    {"method": "fisher_average"},
+]
+
+
+@pytest.mark.parametrize("options", METHODS, ids=lambda o: "-".join(map(str, o.values())))
+class TestEveryMethod:
+    def test_recovers_the_truth(self, data, options):
+        X, y, segments = data
+        result = learn(DEFAULT, X, y, segments, tolerance=None, **options)
+        assert result.converged
+        assert (np.abs(z_scores(result)) < 3.5).all()
+        assert result.n_points == 2000
+        assert result.n_segments == len(segments)
+        np.testing.assert_array_equal(result.theta, result.kernel.theta)
+        np.testing.assert_array_equal(DEFAULT.theta, 0)  # the kernel passed in is left as it was
+        assert "k2__noise_level" in repr(result)
+
+    def test_units_of_the_data_do_not_matter(self, data, options):
+        X, y, segments = data
+        reference = learn(DEFAULT, X, y, segments, **options)
+        scaled = learn(DEFAULT, 1e6 * X, 1e-4 * y, segments, **options)
+        change = scaled.theta - reference.theta
+        expected = np.log([1e-8, 1e6, 1e6, 1e-8])
+        np.testing.assert_allclose(change, expected, atol=0.3 * reference.theta_standard_errors.max())
+
+    def test_the_same_for_any_number_of_processes(self, data, options):
+        X, y, segments = data
+        one, two = (learn(DEFAULT, X, y, segments[:4], n_jobs=n, mean="constant", **options) for n in (1, 2))
+        np.testing.assert_array_equal(one.theta, two.theta)
+        np.testing.assert_array_equal(one.theta_covariance, two.theta_covariance)
+        np.testing.assert_array_equal(one.mean_coefficients, two.mean_coefficients)
+
+    def test_fixed_parameters_and_bounds_are_respected(self, data, options):
+        X, y, segments = data
+        kernel = ConstantKernel(1.5, "fixed") * Matern([0.5, 0.5], (0.4, 0.6), nu=1.5) + WhiteKernel(0.2)
+        with pytest.warns(ConvergenceWarning) as told:
+            result = learn(kernel, X, y, segments[:5], **options)
+        assert result.kernel.k1.k1.constant_value == 1.5
+        assert (result.kernel.k1.k2.length_scale >= 0.4 - 1e-12).all()
+        assert (result.kernel.k1.k2.length_scale <= 0.6 + 1e-12).all()
+        assert any("k1__k2__length_scale[0]" in str(warning.message) for warning in told)
+        assert all(warning.filename == __file__ for warning in told)
+
+    def test_learns_the_mean(self, data, options):
+        X, y, segments = data
+        slope = np.array([50.0, 3.0, -2.0])
+        F = np.concatenate([np.ones((len(X), 1)), X], axis=1)
+        result = learn(DEFAULT, X, y + F @ slope, segments, mean="linear", tolerance=None, **options)
+        errors = np.sqrt(np.diag(result.mean_covariance))
+        assert (np.abs(result.mean_coefficients - slope) < 4 * errors).all()
+        assert isinstance(result.mean, Estimated)
+        belief = posterior(result.kernel, X, y + F @ slope, X[:5], Composite.full(len(X)), mean=result.mean)
+        assert (np.abs(belief.mean - y[:5] - (F @ slope)[:5]) < 4 * np.sqrt(0.1)).all()
+
+    def test_reads_no_more_than_it_needs(self, data, options):
+        X, y, _ = data
+        segments = segment(X, 40)
+        result = learn(DEFAULT, X, y, segments, tolerance=0.5, **options)
+        assert result.n_points < 1600 or options["method"] == "composite_likelihood"
+        assert (result.theta_standard_errors < 0.55).all()
+
+    def test_interrupted(self, data, options):
+        X, y, segments = data
+        calls = itertools.count()
+
+        def press(progress):
+            assert isinstance(progress, Progress)
+            if next(calls) == 2:
+                raise KeyboardInterrupt
+
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            result = learn(DEFAULT, X, y, segments, callback=press, on_interrupt="return", **options)
+        assert not result.converged
+        assert len(result.history) == 3
+        calls = itertools.count()
+        with pytest.raises(KeyboardInterrupt):
+            learn(DEFAULT, X, y, segments, callback=press, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", METHODS, ids=lambda o: "-".join(map(str, o.values())))
+def test_claimed_standard_errors_hold(options):
+    """θ within 3 claimed standard errors in at least 95 of 100 runs."""
+    within = 0
+    for seed in range(100):
+        X, y = simulate(TRUTH, 1500, seed)
+        result = learn(DEFAULT, X, y, segment(X, 250), tolerance=None, **options)
+        within += (np.abs(z_scores(result)) < 3).all()
+    assert within >= 95
+
+
+def test_claimed_standard_errors_hold_in_a_few_runs():
+    scores = []
+    for seed in range(8):
+        X, y = simulate(TRUTH, 600, seed)
+        scores.append(z_scores(learn(DEFAULT, X, y, segment(X, 200), conditioning_size=50, tolerance=None)))
+    assert (np.abs(scores) < 3.5).all()
+    assert 0.5 < np.sqrt(np.mean(np.square(scores))) < 1.6
+
+
+def test_one_term_finds_scikit_learns_optimum(data):
+    X, y, _ = data
+    kernel = 1.0 * Matern([0.5, 0.5], nu=1.5) + WhiteKernel(0.3)
+    reference = GaussianProcessRegressor(kernel).fit(X[:200], y[:200])
+    result = learn(kernel, X[:200], y[:200], Composite.full(200))
+    assert result.log_likelihood > reference.log_marginal_likelihood_value_ - 0.02
+    assert (np.abs(result.theta - reference.kernel_.theta) < 0.2 * result.theta_standard_errors).all()
+
+
+def test_coefficients_are_dense_generalised_least_squares(data):
+    X, y, _ = data
+    X, y = X[:150], y[:150] + 7
+    result = learn(DEFAULT, X, y, Composite.full(150), mean=PolynomialFeatures(1))
+    K, F = result.kernel(X), np.concatenate([np.ones((150, 1)), X], axis=1)
+    information = F.T @ np.linalg.solve(K, F)
+    np.testing.assert_allclose(
+        result.mean_coefficients, np.linalg.solve(information, F.T @ np.linalg.solve(K, y)), rtol=1e-6, atol=1e-8
+    )
+    np.testing.assert_allclose(result.mean_covariance, np.linalg.inv(information), rtol=1e-6, atol=1e-9)
+
+
+def test_gaussian_prior_of_coefficients_counts(data):
+    X, y, segments = data
+    tight = Basis("constant", prior_mean=[5.0], prior_covariance=[[1e-8]])
+    result = learn(DEFAULT, X, y, segments[:4], mean=tight)
+    np.testing.assert_allclose(result.mean_coefficients, 5.0, atol=1e-3)
+
+
+def test_standard_errors_are_the_inverse_fisher_information(data):
+    X, y, segments = data
+    composite = Composite.marginal(segments)
+    result = learn(DEFAULT, X, y, composite)
+    exact = np.linalg.inv(fisher_information(result.kernel, X, composite))
+    np.testing.assert_allclose(result.theta_standard_errors, np.sqrt(np.diag(exact)), rtol=0.1)
+
+
+def test_composite_and_segments_are_the_same(data):
+    X, y, segments = data
+    a = learn(DEFAULT, X, y, segments, tolerance=None)
+    b = learn(DEFAULT, X, y, Composite.marginal(segments), tolerance=None)
+    np.testing.assert_array_equal(a.theta, b.theta)
+    kernel = TRUTH.clone_with_theta(TRUTH.theta)
+    given = conditioning_sets(X, segments, 40, kernel=kernel)
+    c = learn(kernel, X, y, Composite.conditional(segments, given), tolerance=None, start="kernel")
+    d = learn(kernel, X, y, segments, conditioning_size=40, tolerance=None, start="kernel")
+    np.testing.assert_allclose(c.theta, d.theta, atol=0.1 * c.theta_standard_errors.max())
+
+
+def test_more_data_than_needed_are_not_read():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 100, size=(60_000, 1))
+    segments = segment(X, 200, "random", random_state=0)
+    latent = np.sin(X[:, 0]) * np.sin(0.7 * X[:, 0] + 1)
+    y = latent + 0.3 * rng.normal(size=len(X))
+    result = learn(1.0 * RBF() + WhiteKernel(), X, y, segments, tolerance=0.05)
+    assert result.n_points < 30_000
+    assert (result.theta_standard_errors < 0.055).all()
+    assert result.kernel.k2.noise_level == pytest.approx(0.09, rel=0.2)
+
+
+class TestAverage:
+    def test_is_the_segments_own_estimates_weighted(self, data):
+        X, y, segments = data
+        result = learn(DEFAULT, X, y, segments[:3], method="fisher_average", tolerance=None)
+        estimate = RecursiveEstimate.empty(4)
+        for part in segments[:3]:
+            alone = learn(result.kernel, X[part], y[part], Composite.full(len(part)), start="kernel")
+            estimate = estimate.add(alone.theta, fisher_information(alone.kernel, X[part]))
+        np.testing.assert_allclose(result.theta, estimate.theta, atol=0.3 * result.theta_standard_errors.max())
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_a_bad_segment_does_not_poison_it(self, data):
+        X, y, segments = data
+        reference = learn(DEFAULT, X, y, segments, method="fisher_average", tolerance=None)
+        spoiled = y.copy()
+        spoiled[segments[3]] = 0.0  # a dead sensor
+        result = learn(DEFAULT, X, spoiled, segments, method="fisher_average", tolerance=None)
+        assert result.n_at_bound.sum() + result.n_left_out >= 1
+        assert (np.abs(result.theta - reference.theta) < 3 * reference.theta_standard_errors).all()
+
+    def test_an_average_of_one_segment_is_told(self):
+        rng = np.random.default_rng(1)
+        X = rng.uniform(0, 4, size=(300, 2))
+        y = 1e-3 * rng.normal(size=300)
+        part = np.arange(100)
+        y[part] = np.linalg.cholesky(TRUTH(X[part])) @ rng.normal(size=100)
+        with pytest.warns(ConvergenceWarning, match="single segment|on a bound|on its"):
+            learn(
+                DEFAULT, X, y, segment(X, scheme=np.repeat([0, 1, 2], 100)), method="fisher_average", tolerance=None
+            )
+
+
+class TestRecursiveEstimate:
+    def parts(self, rng, n=5):
+        roots = rng.normal(size=(n, 3, 3))
+        return [(rng.normal(size=3), root @ root.T) for root in roots]
+
+    def test_is_the_weighted_average(self, rng):
+        parts = self.parts(rng)
+        estimate = RecursiveEstimate.empty(3)
+        for theta, fisher in parts:
+            estimate = estimate.add(theta, fisher)
+        total = sum(fisher for _, fisher in parts)
+        expected = np.linalg.solve(total, sum(fisher @ theta for theta, fisher in parts))
+        np.testing.assert_allclose(estimate.theta, expected)
+        np.testing.assert_allclose(estimate.covariance, np.linalg.inv(total))
+        np.testing.assert_allclose(estimate.standard_errors, np.sqrt(np.diag(np.linalg.inv(total))))
+        assert estimate.n_segments == 5
+
+    def test_merging_is_adding_in_any_order(self, rng):
+        parts = self.parts(rng)
+        singles = [RecursiveEstimate.empty(3).add(*part) for part in parts]
+        sequential = RecursiveEstimate.empty(3)
+        for part in parts:
+            sequential = sequential.add(*part)
+        left = singles[0].merge(singles[1]).merge(singles[2]).merge(singles[3]).merge(singles[4])
+        right = singles[4].merge(singles[3].merge(singles[2].merge(singles[1].merge(singles[0]))))
+        for merged in (left, right, pickle.loads(pickle.dumps(right))):
+            np.testing.assert_allclose(merged.theta, sequential.theta)
+            np.testing.assert_allclose(merged.covariance, sequential.covariance)
+            assert merged.n_segments == 5
+
+    def test_a_parameter_that_nothing_is_known_about(self):
+        estimate = RecursiveEstimate.empty(2).add([1.0, 5.0], [[2.0, 0.0], [0.0, 0.0]])
+        np.testing.assert_array_equal(estimate.known, [True, False])
+        assert estimate.theta[0] == 1
+        assert np.isnan(estimate.theta[1])
+        np.testing.assert_array_equal(np.diag(estimate.covariance), [0.5, np.inf])
+
+    def test_bad_input(self):
+        estimate = RecursiveEstimate.empty(2)
+        with pytest.raises(ValueError, match="must have shapes"):
+            estimate.add([1.0], [[1.0]])
+        with pytest.raises(ValueError, match="must be finite"):
+            estimate.add([1.0, np.nan], np.eye(2))
+        with pytest.raises(ValueError, match="do not merge"):
+            estimate.merge(RecursiveEstimate.empty(3))
+
+
+class TestStart:
+    def test_what_a_user_set_stays(self, data):
+        X, y, segments = data
+        kernel = 3.0 * RBF([1.0, 1.0]) + WhiteKernel(0.5)
+        seen = []
+        learn(kernel, X, y, segments[:2], callback=lambda progress: seen.append(progress.theta))
+        assert np.exp(seen[0][0]) == pytest.approx(3.0)
+        assert np.exp(seen[0][3]) == pytest.approx(0.5)
+        assert np.exp(seen[0][1]) != pytest.approx(1.0, rel=0.05)
+        learn(kernel, X, y, segments[:2], start="kernel", callback=lambda progress: seen.append(progress.theta))
+        assert any((theta == kernel.theta).all() for theta in seen)
+
+    def test_columns_of_very_different_size(self, data):
+        X, y, segments = data
+        kernel = 1.0 * OnColumns(Matern(nu=1.5), 0) * OnColumns(Matern(nu=1.5), 1) + WhiteKernel()
+        result = learn(kernel, X * [1e-7, 1e7], y, segments)
+        assert result.converged
+        assert result.kernel.k2.noise_level == pytest.approx(0.1, rel=0.2)
+
+    def test_constant_target(self, data):
+        X, _, segments = data
+        for y, mean in ((np.zeros(2000), None), (np.full(2000, 4.0), "constant")):
+            with pytest.raises(ValueError, match="y is constant"):
+                learn(DEFAULT, X, y, segments, mean=mean)
+
+
+def test_progress_bar_is_for_terminals_only():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream, drawn in ((Terminal(), True), (io.StringIO(), False)):
+        reporter = Reporter(None, True, 10, stream)
+        reporter.tell(Progress(5, 500.0, -1.5, np.zeros(2), np.array([0.1, 0.2])))
+        reporter.close()
+        text = stream.getvalue()
+        assert ("5/10 segments" in text and "0.200" in text and text.endswith("\n")) == drawn
+        assert bool(text) == drawn
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "guess"}, "method must be one of composite_likelihood, fisher_average"),
+        ({"start": "anywhere"}, "start must be data or kernel"),
+        ({"on_interrupt": "ignore"}, "on_interrupt must be raise or return"),
+        ({"tolerance": 0}, "tolerance must be a positive number or None"),
+        ({"tolerance": "small"}, "tolerance must be"),
+        ({"kernel": RBF(1.0, "fixed")}, "has no free hyper-parameter"),
+        ({"conditioning_size": 2.5}, "conditioning_size must be"),
+        ({"conditioning_size": 5, "terms": Composite.full(6)}, "conditioning_size is for segments"),
+        ({"terms": "tree"}, "terms must be a list of index arrays"),
+        ({"terms": [[0, 1], [1, 2]]}, "name point 1 twice"),
+        ({"terms": Composite.full(9)}, "terms name point 8, but X has only 6"),
+        ({"terms": []}, "terms is empty"),
+        ({"terms": [[0, 1], []]}, r"terms\[1\] is empty"),
+        ({"terms": [[0, 99]]}, "terms name point 99, but X has only 6"),
+        ({"mean": Estimated("constant", [1.0], [[1.0]])}, "mean is an Estimated"),
+        ({"y": [1.0, 2.0]}, r"y has 2 value\(s\)"),
+    ],
+)
+def test_bad_arguments(change, message):
+    points = np.arange(12.0).reshape(6, 2)
+    arguments = {"kernel": DEFAULT, "X": points, "y": np.arange(6.0), "terms": [[0, 1, 2], [3, 4, 5]]}
+    with pytest.raises(ValueError, match=message):
+        learn(**(arguments | change))
