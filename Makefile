@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-slow lint format bench learning-figure clean
 
 demo: $(READY)
 	$(BIN)/python examples/synthetic_time_series.py --out out/demo
@@ -21,6 +21,13 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/prediction.py
+	$(BIN)/python benchmarks/learning.py
+
+learning-figure: $(READY)
+	$(BIN)/python examples/fisher_weighted_learning.py --out out/learning
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
 
 # One environment for every target: installed once, again only when pyproject.toml changes.
 $(READY): pyproject.toml

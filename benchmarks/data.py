@@ -1,0 +1,38 @@
+"""Real data for benchmarks: from COMPOSITEGP_DATA, or a folder shared/data beside the repository."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Split(NamedTuple):
+    """Standardised training and test data."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+def folder() -> Path | None:
+    """The data folder, or None where there is none."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    for candidate in (os.environ.get("COMPOSITEGP_DATA"), beside):
+        if candidate and Path(candidate).is_dir():
+            return Path(candidate)
+    return None
+
+
+def uci(name: str) -> Split | None:
+    """Split 0 of a table of the UCI collection; None, and a line that says so, where it is absent."""
+    base = folder()
+    if base is None or not (base / "uci" / name / "data.csv.gz").exists():
+        print(f"  {name}: not found; set COMPOSITEGP_DATA to a folder that holds uci/{name}/data.csv.gz")
+        return None
+    table = np.loadtxt(base / "uci" / name / "data.csv.gz", delimiter=",")
+    test = np.loadtxt(base / "uci" / name / "test_mask.csv.gz", delimiter=",")[:, 0] > 0
+    scale = table[~test].std(axis=0)
+    table = (table - table[~test].mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    return Split(table[~test, :-1], table[~test, -1], table[test, :-1], table[test, -1])
