@@ -55,7 +55,7 @@ def growth_in_segments():
     for K in counts:
         n = K * 512
         composite = Composite.marginal(segment(X[:n], 512, "sequential"))
-        seconds.append(best(lambda n=n, c=composite: posterior(kernel, X[:n], y[:n], Z, c), 3))
+        seconds.append(best(lambda n=n, c=composite: posterior(kernel, X[:n], y[:n], Z, c), 7))
     exponent = np.polyfit(np.log(counts), np.log(seconds), 1)[0]
     print("\nSeconds against the number K of segments of 512 points, 128 test points")
     print("  " + "  ".join(f"K = {K}: {s:.3f}" for K, s in zip(counts, seconds, strict=True)))

@@ -97,7 +97,8 @@ def draw(axis, found, parameter):
     axis.plot(k, np.exp(theta), color="#0072B2", label="one realisation")
     axis.plot([], [], color="0.75", label="others")
     axis.axhline(TRUTH[parameter], color="#D55E00", ls="--", label="truth")
-    axis.set_ylim(TRUTH[parameter] * 0.8, TRUTH[parameter] * 1.2)
+    spread = (0.2, 0.07)[parameter]
+    axis.set_ylim(TRUTH[parameter] * (1 - spread), TRUTH[parameter] * (1 + spread))
 
 
 if __name__ == "__main__":

@@ -143,10 +143,8 @@ def invert_lower(lower: Floats) -> Floats:
     n = lower.shape[-1]
     if n <= _SMALL:
         return solve_lower(lower, np.broadcast_to(np.eye(n), lower.shape).copy())
-    inverse = np.array(lower, order="C")
-    above = ~np.tri(n, dtype=bool)
+    inverse = np.tri(n) * lower
     for matrix in inverse.reshape(-1, n, n):
-        matrix[above] = 0
         dtrtri(matrix.T, lower=0, overwrite_c=1)
     return inverse
 

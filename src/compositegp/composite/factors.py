@@ -24,7 +24,7 @@ from compositegp.means import MeanModel, as_mean
 from compositegp.messages import warn_caller
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
 
-_BATCH_ELEMENTS = 2**18  # matrix elements worked on at once: what a core's cache holds
+_BATCH_ELEMENTS = 2**17  # matrix elements worked on at once: what a core's cache holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +142,17 @@ def factor_covariance(observations: Observations, stack: Stack, K_kk: Floats) ->
     """Cholesky factors of the Gram matrices of blocks, which are overwritten, with each point's own noise added."""
     if observations.noise_variance is not None:
         add_to_diagonal(K_kk, observations.noise_variance[stack.indices])
-    if not np.isfinite(K_kk).all():
-        raise LinAlgError(
-            f"Kernel {observations.kernel} gives a covariance that is not finite in segment "
-            f"{stack.numbers[np.argmin(np.isfinite(K_kk).all(axis=(1, 2)))]}. Scale the inputs, or choose "
-            "hyper-parameters of their size."
-        )
     try:
         return cholesky(K_kk)
     except SingularMatrixError as error:
+        segment = f"segment {stack.numbers[error.index]}"
+        if not np.isfinite(K_kk[error.index]).all():
+            raise LinAlgError(
+                f"Kernel {observations.kernel} gives a covariance that is not finite in {segment}. Scale the inputs, "
+                "or choose hyper-parameters of their size."
+            ) from error
         raise LinAlgError(
-            f"The covariance of segment {stack.numbers[error.index]} under kernel {observations.kernel} is not "
-            f"positive definite, not even with {JITTER_END:.0e} of its mean diagonal added. Add a WhiteKernel "
-            "to the kernel or raise its noise_level, remove duplicate points, or check that the kernel is one."
+            f"The covariance of {segment} under kernel {observations.kernel} is not positive definite, not even with "
+            f"{JITTER_END:.0e} of its mean diagonal added. Add a WhiteKernel to the kernel or raise its noise_level, "
+            "remove duplicate points, or check that the kernel is one."
         ) from error

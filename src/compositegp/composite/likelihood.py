@@ -75,7 +75,7 @@ def score(
     residuals = columns[..., -1] - columns[..., :-1] @ coefficients
     log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - np.log(diagonals(lower))
     inverse = invert_lower(lower)
-    cotangent = _cotangent(stack, inverse, residuals, weights)
+    cotangent = _negative_cotangent(stack, inverse, residuals, weights)
     p = len(observations.kernel.theta)
     if probes < 0:
         fisher = _exact_fisher(stack, linearized, inverse)
@@ -86,24 +86,24 @@ def score(
     flat = columns.reshape(-1, columns.shape[-1])
     return Score(
         float((weights * log_densities).sum()),
-        np.asarray(linearized.pullback(cotangent).sum(axis=0)),
+        np.asarray(-linearized.pullback(cotangent).sum(axis=0)),
         fisher,
         np.asarray((weights.reshape(-1, 1) * flat).T @ flat),
         float(weights.sum()),
     )
 
 
-def _cotangent(stack: Stack, inverse: Floats, residuals: Floats, weights: Floats) -> Floats:
-    """∂/∂K of the log likelihood of blocks: ½ Σ_terms w (α αᵀ − K_S⁻¹), with what is above the diagonal moved below."""
+def _negative_cotangent(stack: Stack, inverse: Floats, residuals: Floats, weights: Floats) -> Floats:
+    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal."""
     # K_S⁻¹ = C_S⁻ᵀ C_S⁻¹, and C_S⁻¹ is the leading part of C⁻¹: the weight of a stage is the weight of its rows.
     cotangent = lower_of_weighted_inverse(inverse, weights)
-    cotangent *= -1
     halves = diagonals(cotangent)
     halves *= 0.5
     for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True):
         if weight.any():
-            alpha = np.einsum("bij,bi->bj", inverse[:, :stop, :stop], residuals[:, :stop])
-            cotangent[:, :stop, :stop] += alpha[:, :, None] * (0.5 * weight[:, None, None] * alpha[:, None, :])
+            alphas = (residuals[:, None, :stop] @ inverse[:, :stop, :stop])[:, 0]
+            for part, alpha, w in zip(cotangent[:, :stop, :stop], alphas, weight, strict=True):
+                part -= alpha[:, None] * (0.5 * w * alpha)
     return cotangent
 
 

@@ -32,10 +32,12 @@ from compositegp.kernels.evaluation import (
 
 
 class Profile(NamedTuple):
-    """A radial kernel with unit length scale, as functions of the squared distance s; both may overwrite s.
+    """A radial kernel as functions of the squared distance s, in its own unit of length; both may overwrite s.
 
     Attributes
     ----------
+    unit : float
+        Length scales to a unit of length.
     value : callable
         φ(s).
     value_and_slope : callable
@@ -43,6 +45,7 @@ class Profile(NamedTuple):
         (x_i − x′_i)²/ℓ_i².
     """
 
+    unit: float
     value: Callable[[Array], Array]
     value_and_slope: Callable[[Array], tuple[Array, Array]]
 
@@ -81,21 +84,14 @@ def _matern12_and_slope(s: Array) -> tuple[Array, Array]:
 
 
 def _matern32(s: Array) -> Array:
-    s *= 3
-    r = sqrt(s)
-    decay = exp(-r)
-    r += 1
-    decay *= r
-    return decay
+    return _matern32_and_slope(s)[0]
 
 
 def _matern32_and_slope(s: Array) -> tuple[Array, Array]:
-    s *= 3
     r = sqrt(s)
     decay = exp(-r)
     r += 1
     r *= decay
-    decay *= 3
     return r, decay
 
 
@@ -104,23 +100,22 @@ def _matern52(s: Array) -> Array:
 
 
 def _matern52_and_slope(s: Array) -> tuple[Array, Array]:
-    s *= 5
     r = s**0.5
     decay = exp(-r)
     r += 1
     s /= 3
     s += r
     s *= decay
+    decay /= 3
     r *= decay
-    r *= 5 / 3
     return s, r
 
 
 PROFILES = {
-    0.5: Profile(_matern12, _matern12_and_slope),
-    1.5: Profile(_matern32, _matern32_and_slope),
-    2.5: Profile(_matern52, _matern52_and_slope),
-    math.inf: Profile(_gaussian, _gaussian_and_slope),
+    0.5: Profile(1.0, _matern12, _matern12_and_slope),
+    1.5: Profile(math.sqrt(1 / 3), _matern32, _matern32_and_slope),
+    2.5: Profile(math.sqrt(1 / 5), _matern52, _matern52_and_slope),
+    math.inf: Profile(1.0, _gaussian, _gaussian_and_slope),
 }
 
 
@@ -128,8 +123,8 @@ def _profile(kernel: Kernel) -> Profile | None:
     return PROFILES.get(getattr(kernel, "nu", math.inf))
 
 
-def _in_length_scales(kernel: Kernel, X: Array) -> Array:
-    length_scale = np.asarray(kernel.length_scale, dtype=np.float64)
+def _in_units(kernel: Kernel, unit: float, X: Array) -> Array:
+    length_scale = unit * np.asarray(kernel.length_scale, dtype=np.float64)
     if length_scale.ndim and length_scale.size not in (1, X.shape[-1]):
         raise ValueError(
             f"kernel {kernel} has {length_scale.size} length scales, but the points have {X.shape[-1]} "
@@ -146,8 +141,8 @@ def _radial_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     profile = _profile(kernel)
     if profile is None:
         return gram.dispatch(object)(kernel, X, Y)
-    scaled = _in_length_scales(kernel, X)
-    return profile.value(squared_distances(scaled, scaled if Y is None else _in_length_scales(kernel, Y)))
+    scaled = _in_units(kernel, profile.unit, X)
+    return profile.value(squared_distances(scaled, scaled if Y is None else _in_units(kernel, profile.unit, Y)))
 
 
 @rule(linearize, RBF)
@@ -157,7 +152,7 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
     if profile is None:
         return linearize.dispatch(object)(kernel, X)
     xp = array_namespace(X)
-    scaled = _in_length_scales(kernel, X)
+    scaled = _in_units(kernel, profile.unit, X)
     s = squared_distances(scaled, scaled)
     free = bool(free_hyperparameters(kernel))
     isotropic = not kernel.anisotropic
