@@ -252,7 +252,7 @@ class TestLinearAlgebra:
         A = root @ root.transpose(0, 2, 1)
         inverse = invert_lower(cholesky(A.copy()).lower)
         weights = np.stack([np.ones(n), np.arange(n) >= n // 2, rng.choice([0.5, 1.0, 2.0], size=n)])
-        found = lower_of_weighted_inverse(inverse, weights)
+        found = lower_of_weighted_inverse(inverse.copy(), weights)
         np.testing.assert_allclose(found[0], np.tril(np.linalg.inv(A[0])), rtol=1e-7, atol=1e-9)
         expected = inverse.transpose(0, 2, 1) @ (weights[..., None] * inverse)
         np.testing.assert_allclose(found, np.tril(expected), rtol=1e-9, atol=1e-12)

@@ -4,6 +4,7 @@ Every function takes leading batch axes.
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -143,16 +144,21 @@ def invert_lower(lower: Floats) -> Floats:
     n = lower.shape[-1]
     if n <= _SMALL:
         return solve_lower(lower, np.broadcast_to(np.eye(n), lower.shape).copy())
-    inverse = np.tri(n) * lower
+    inverse = _on_and_below(n) * lower
     for matrix in inverse.reshape(-1, n, n):
         dtrtri(matrix.T, lower=0, overwrite_c=1)
     return inverse
 
 
+@lru_cache(maxsize=8)
+def _on_and_below(n: int) -> Floats:
+    return np.tri(n)
+
+
 def lower_of_weighted_inverse(inverse: Floats, weights: Floats) -> Floats:
     """Lower triangles of inverseᵀ · diag(weights) · inverse, for an inverse that is lower triangular.
 
-    With weights of one this is the inverse of the matrix whose Cholesky factor was inverted.
+    With weights of one this is the inverse of the matrix whose Cholesky factor was inverted. Overwrites the inverse.
 
     Parameters
     ----------
@@ -166,19 +172,16 @@ def lower_of_weighted_inverse(inverse: Floats, weights: Floats) -> Floats:
     n = inverse.shape[-1]
     if n <= _SMALL:
         return np.tril(np.swapaxes(inverse, -1, -2) @ (weights[..., None] * inverse))
-    result = np.empty(inverse.shape)
-    flat = zip(result.reshape(-1, n, n), inverse.reshape(-1, n, n), weights.reshape(-1, n), strict=True)
-    for out, matrix, row_weights in flat:
+    for matrix, row_weights in zip(inverse.reshape(-1, n, n), weights.reshape(-1, n), strict=True):
         # Read in Fortran order: the upper triangle of matrixᵀ diag(w) matrix.
         if (row_weights == 1).all():
-            out[...] = matrix
-            dlauum(out.T, lower=0, overwrite_c=1)
+            dlauum(matrix.T, lower=0, overwrite_c=1)
             continue
-        out[...] = 0
-        for weight in np.unique(row_weights[row_weights != 0]):
-            rows = matrix[row_weights == weight]
-            dsyrk(weight, rows.T, beta=1.0, c=out.T, overwrite_c=1)
-    return result
+        parts = [(weight, matrix[row_weights == weight]) for weight in np.unique(row_weights[row_weights != 0])]
+        matrix[...] = 0
+        for weight, rows in parts:
+            dsyrk(weight, rows.T, beta=1.0, c=matrix.T, overwrite_c=1)
+    return inverse
 
 
 def solve_right(lower: Floats, B: Floats) -> Floats:

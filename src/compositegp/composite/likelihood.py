@@ -75,7 +75,6 @@ def score(
     residuals = columns[..., -1] - columns[..., :-1] @ coefficients
     log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - np.log(diagonals(lower))
     inverse = invert_lower(lower)
-    cotangent = _negative_cotangent(stack, inverse, residuals, weights)
     p = len(observations.kernel.theta)
     if probes < 0:
         fisher = _exact_fisher(stack, linearized, inverse)
@@ -83,6 +82,7 @@ def score(
         fisher = _probed_fisher(stack, linearized, lower, inverse, probes, seed)
     else:
         fisher = np.zeros((p, p))
+    cotangent = _negative_cotangent(stack, inverse, residuals, weights)
     flat = columns.reshape(-1, columns.shape[-1])
     return Score(
         float((weights * log_densities).sum()),
@@ -94,16 +94,19 @@ def score(
 
 
 def _negative_cotangent(stack: Stack, inverse: Floats, residuals: Floats, weights: Floats) -> Floats:
-    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal."""
+    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
+
+    Overwrites the inverse.
+    """
+    terms = [(stop, weight) for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True) if weight.any()]
+    alphas = [(residuals[:, None, :stop] @ inverse[:, :stop, :stop])[:, 0] for stop, _ in terms]
     # K_S⁻¹ = C_S⁻ᵀ C_S⁻¹, and C_S⁻¹ is the leading part of C⁻¹: the weight of a stage is the weight of its rows.
     cotangent = lower_of_weighted_inverse(inverse, weights)
     halves = diagonals(cotangent)
     halves *= 0.5
-    for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True):
-        if weight.any():
-            alphas = (residuals[:, None, :stop] @ inverse[:, :stop, :stop])[:, 0]
-            for part, alpha, w in zip(cotangent[:, :stop, :stop], alphas, weight, strict=True):
-                part -= alpha[:, None] * (0.5 * w * alpha)
+    for (stop, weight), alpha in zip(terms, alphas, strict=True):
+        for part, a, w in zip(cotangent[:, :stop, :stop], alpha, weight, strict=True):
+            part -= a[:, None] * (0.5 * w * a)
     return cotangent
 
 
