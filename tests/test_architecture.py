@@ -11,7 +11,7 @@ PACKAGE = Path(compositegp.__file__).parent
 LAYERS = [
     {"arrays", "threads", "messages", "validation", "linalg", "kernels", "means"},
     {"composite"},
-    {"posteriors", "learning"},
+    {"posteriors", "learning", "analysis"},
     {"committee"},
 ]
 

@@ -4,7 +4,7 @@ A composite is a list of (index set, weight) terms; everything is a weighted sum
 Gaussian process's quantity on that small set.
 """
 
-from compositegp import committee
+from compositegp import analysis, committee
 from compositegp.composite import Composite, conditioning_sets, segment
 from compositegp.kernels import OnColumns
 from compositegp.learning import LearningResult, Progress, RecursiveEstimate, fisher_information, learn
@@ -27,6 +27,7 @@ __all__ = [
     "OnColumns",
     "Progress",
     "RecursiveEstimate",
+    "analysis",
     "committee",
     "conditioning_sets",
     "factorize",

@@ -1,0 +1,169 @@
+"""What the approximation costs, against dense algebra and Monte Carlo."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import exact_gp
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, WhiteKernel
+from strategies import partitions, problems
+
+from compositegp import Composite, analysis, conditioning_sets, posterior, segment
+
+KERNEL = 1.5 * Matern(1.0, nu=1.5) + WhiteKernel(0.2)
+
+
+@pytest.fixture
+def points(rng):
+    return rng.uniform(0, 5, size=(60, 2)), rng.uniform(0, 5, size=(7, 2)), rng.uniform(0, 0.3, size=60)
+
+
+def methods(X, U):
+    segments = segment(X, 16)
+    return {
+        "full": (Composite.full(60), None),
+        "marginal": (Composite.marginal(segments), None),
+        "conditional": (Composite.conditional(segments, conditioning_sets(X, segments, 6)), None),
+        "own": (Composite([(np.arange(30), 0.7), (np.arange(20, 60), 1.2), (np.arange(20, 30), -0.5)]), None),
+        "nearest": (Composite([(np.arange(12), 1.0)]), None),
+        "FITC": (Composite.pointwise(60), U),
+        "PITC": (Composite.marginal(segments), U),
+    }
+
+
+METHODS = ["full", "marginal", "conditional", "own", "nearest", "FITC", "PITC"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_against_dense_algebra(points, name):
+    X, Z, noise = points
+    composite, inducing = methods(X, X[:9] + 0.1)[name]
+    # The mean is linear in the data: its coefficients are the means for unit vectors.
+    weights = np.stack(
+        [posterior(KERNEL, X, e, Z, composite, inducing=inducing, noise_variance=noise).mean for e in np.eye(60)],
+        axis=1,
+    )
+    belief = posterior(KERNEL, X, np.zeros(60), Z, composite, inducing=inducing, noise_variance=noise)
+    S, S_zy = KERNEL(X) + np.diag(noise), KERNEL(Z, X)
+    best = np.linalg.solve(S, S_zy.T).T
+    _, exact = exact_gp(KERNEL, X, np.zeros(60), Z, noise)
+    report = analysis.compare(KERNEL, X, Z, composite, inducing=inducing, noise_variance=noise)
+    error = KERNEL(Z, Z) - weights @ S_zy.T - S_zy @ weights.T + weights @ S @ weights.T
+    np.testing.assert_allclose(report.actual_mse, np.diag(error), atol=1e-9)
+    np.testing.assert_allclose(report.excess_mse, np.diag((best - weights) @ S @ (best - weights).T), atol=1e-9)
+    np.testing.assert_allclose(report.claimed_variance, belief.variance, atol=1e-9)
+    np.testing.assert_allclose(report.exact_variance, np.diag(exact), atol=1e-9)
+    np.testing.assert_allclose(report.actual_mse - report.exact_variance, report.excess_mse, atol=1e-9)
+    prior = np.linalg.slogdet(KERNEL(Z, Z))[1]
+    assert report.information_exact == pytest.approx(0.5 * (prior - np.linalg.slogdet(exact)[1]))
+    gain = 0.5 * (prior - np.linalg.slogdet(belief.covariance)[1])
+    assert report.information_composite == pytest.approx(gain, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_by_monte_carlo(points, name, rng):
+    X, Z, _ = points
+    composite, inducing = methods(X, X[:9] + 0.1)[name]
+    report = analysis.compare(KERNEL, X, Z, composite, inducing=inducing)
+    both = np.concatenate([X, Z])
+    latent = np.linalg.cholesky(KERNEL(both, both) + 1e-10 * np.eye(67)) @ rng.normal(size=(67, 2500))
+    y = latent[:60] + np.sqrt(0.2) * rng.normal(size=(60, 2500))
+    weights = np.stack([posterior(KERNEL, X, e, Z, composite, inducing=inducing).mean for e in np.eye(60)], axis=1)
+    best = np.linalg.solve(KERNEL(X), KERNEL(X, Z)).T
+    for draws, expected in (
+        ((latent[60:] - weights @ y) ** 2, report.actual_mse),
+        (((best - weights) @ y) ** 2, report.excess_mse),
+        ((latent[60:] - best @ y) ** 2, report.exact_variance),
+    ):
+        errors = draws.std(axis=1) / 50
+        assert (np.abs(draws.mean(axis=1) - expected) < 3.5 * errors + 1e-12).all()
+
+
+@given(problems(), st.data())
+def test_identities(problem, data):
+    kernel, X, _, Z = problem
+    if np.linalg.cond(kernel(Z, Z)) > 1e6:
+        return
+    composite = Composite.marginal(data.draw(partitions(len(X))))
+    report = analysis.compare(kernel, X, Z, composite)
+    scale = 1 + np.abs(kernel(Z, Z)).max()
+    assert (report.excess_mse >= -1e-9 * scale).all()
+    assert report.total_correlation >= -1e-6
+    assert report.theorem_3_corrected - report.theorem_3_printed == pytest.approx(report.total_correlation)
+    # The lower bound on the mean squared error is attained by the exact GP.
+    bound = np.diag(kernel(Z, Z)) * np.exp(-2 * report.pointwise_exact)
+    np.testing.assert_allclose(bound, report.exact_variance, atol=1e-7 * scale, rtol=1e-6)
+    full = analysis.compare(kernel, X, Z, Composite.full(len(X)))
+    np.testing.assert_allclose(full.excess_mse, 0, atol=1e-9 * scale)
+    assert full.information_composite == pytest.approx(full.information_exact)
+    assert full.information_sum == pytest.approx(full.information_exact, abs=1e-6)
+
+
+def test_chain_rule_of_information(points):
+    X, Z, _ = points
+    segments = segment(X, 16)
+    before = [np.concatenate([[], *segments[:k]]).astype(int) for k in range(len(segments))]
+    report = analysis.compare(KERNEL, X, Z, Composite.conditional(segments, before))
+    assert report.information_sum == pytest.approx(report.information_exact)
+    np.testing.assert_allclose(report.pointwise_sum, report.pointwise_exact, rtol=1e-8)
+
+
+def test_strips_are_the_whole(points, monkeypatch):
+    X, Z, noise = points
+    composite = Composite.marginal(segment(X, 16))
+    whole = analysis.compare(KERNEL, X, Z, composite, noise_variance=noise)
+    monkeypatch.setattr("compositegp.analysis.errors._ROW_ELEMENTS", 7 * 60)
+    strips = analysis.compare(KERNEL, X, Z, composite, noise_variance=noise)
+    np.testing.assert_allclose(strips.actual_mse, whole.actual_mse, rtol=1e-10)
+
+
+def test_neighbourhoods_bound_the_exact_gp(points):
+    X, Z, _ = points
+    composite = Composite.marginal(segment(X, 16))
+    exact = analysis.compare(KERNEL, X, Z, composite)
+    near = analysis.compare(KERNEL, X, Z, composite, exact_limit=50, neighbours=30)
+    assert near.neighbourhood == 30
+    assert exact.neighbourhood is None
+    assert (near.exact_variance >= exact.exact_variance - 1e-12).all()
+    assert (near.excess_mse <= exact.excess_mse + 1e-12).all()
+    np.testing.assert_allclose(near.actual_mse, exact.actual_mse)
+    assert "or more" in near.verdict
+
+
+def test_the_papers_series_is_over_confident_and_redundant():
+    """Reduced: 512 points, period 32; each of four segments shows the whole pattern."""
+    kernel = ExpSineSquared(1.0, 32.0) + RBF(5 / np.sqrt(2)) + WhiteKernel(0.1)
+    t = np.arange(544.0)[:, None]
+    report = analysis.compare(kernel, t[:512], t[512:], Composite.marginal(segment(t[:512], 128, "sequential")))
+    assert (report.claimed_variance < report.exact_variance).all()
+    assert (report.confidence == "over-confident").all()
+    assert (report.redundancy == "redundant").mean() > 0.9
+    assert "over-confident" in repr(report)
+    rng = np.random.default_rng(0)
+    latent = np.linalg.cholesky(kernel(t, t) + 1e-9 * np.eye(544)) @ rng.normal(size=(544, 200))
+    y = latent[:512] + np.sqrt(0.1) * rng.normal(size=(512, 200))
+    composite = Composite.marginal(segment(t[:512], 128, "sequential"))
+    errors = (
+        np.stack([posterior(kernel, t[:512], column, t[512:], composite).mean for column in y.T], axis=1)
+        - latent[512:]
+    )
+    honest = np.abs(errors) < 1.96 * np.sqrt(report.actual_mse)[:, None]
+    claimed = np.abs(errors) < 1.96 * np.sqrt(report.claimed_variance)[:, None]
+    assert 0.93 < honest.mean() < 0.97
+    assert claimed.mean() < 0.88
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"Z": [[0.0]]}, "Z has 1 column"),
+        ({"composite": [[0, 1]]}, "composite must be a Composite"),
+        ({"exact_limit": 0}, "exact_limit must be"),
+        ({"inducing": [[np.nan, 0.0]]}, "inducing contains NaN"),
+        ({"composite": Composite.full(4)}, "composite names point 3"),
+    ],
+)
+def test_bad_arguments(change, message):
+    arguments = {"kernel": KERNEL, "X": np.zeros((3, 2)), "Z": np.zeros((1, 2)), "composite": Composite.full(3)}
+    with pytest.raises(ValueError, match=message):
+        analysis.compare(**(arguments | change))
