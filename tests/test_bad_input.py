@@ -74,7 +74,7 @@ def test_factorize(change, message):
     ("change", "message"),
     [
         ({"belief": None}, "belief must come from prior"),
-        ({"belief": posterior(KERNEL, X, Y, Z, Composite.full(3), inducing=X)}, "without inducing points"),
+        ({"belief": posterior(KERNEL, X, Y, Z, Composite.full(3), inducing=X)}, "neither inducing points"),
         ({"Z": Z + 1}, "Z are not the points that belief is about"),
         ({"Z": Z[:1]}, "Z are not the points that belief is about"),
         ({"Z": Z[:, :1]}, "Z has 1 column"),

@@ -15,15 +15,19 @@ from compositegp import (
     Basis,
     Composite,
     Estimated,
+    NumericalWarning,
     OnColumns,
     Progress,
     RecursiveEstimate,
     conditioning_sets,
     fisher_information,
     learn,
+    nearest,
     posterior,
     segment,
 )
+from compositegp.learning.average_learner import _warnings as average_warnings
+from compositegp.learning.averaging import Average, BlockEstimate
 from compositegp.learning.progress import Reporter
 
 TRUTH = 2.0 * Matern([0.3, 0.8], nu=1.5) + WhiteKernel(0.1)
@@ -107,8 +111,9 @@ class TestEveryMethod:
         X, y, _ = data
         segments = segment(X, 40)
         result = learn(DEFAULT, X, y, segments, tolerance=0.5, **options)
-        assert result.n_points < 1600 or options["method"] == "composite_likelihood"
         assert (result.theta_standard_errors < 0.55).all()
+        if options["method"] == "fisher_average":  # the other begins with 4,096 points
+            assert result.n_points < 1600
 
     def test_interrupted(self, data, options):
         X, y, segments = data
@@ -234,16 +239,45 @@ class TestAverage:
         assert result.n_at_bound.sum() + result.n_left_out >= 1
         assert (np.abs(result.theta - reference.theta) < 3 * reference.theta_standard_errors).all()
 
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_a_gaussian_prior_of_the_coefficients_counts(self, data):
+        X, y, segments = data
+        tight = Basis("constant", prior_mean=[5.0], prior_covariance=[[1e-8]])
+        result = learn(DEFAULT, X, y, segments[:4], mean=tight, method="fisher_average")
+        np.testing.assert_allclose(result.mean_coefficients, 5.0, atol=1e-3)
+
     def test_an_average_of_one_segment_is_told(self):
+        average = Average.empty(1)
+        for fisher in (1e-3, 1.0, 1e-3):
+            average = average.add(BlockEstimate(np.zeros(1), np.array([[fisher]]), np.array([False]), 0.0, 10))
+        assert average_warnings(average, ["length_scale"]) == [
+            "The estimate of hyper-parameter length_scale is that of a single segment."
+        ]
+
+    def test_segments_that_disagree_are_told(self):
         rng = np.random.default_rng(1)
         X = rng.uniform(0, 4, size=(300, 2))
         y = 1e-3 * rng.normal(size=300)
-        part = np.arange(100)
-        y[part] = np.linalg.cholesky(TRUTH(X[part])) @ rng.normal(size=100)
-        with pytest.warns(ConvergenceWarning, match="single segment|on a bound|on its"):
+        y[:100] = np.linalg.cholesky(TRUTH(X[:100])) @ rng.normal(size=100)
+        with pytest.warns(ConvergenceWarning) as told:
             learn(
                 DEFAULT, X, y, segment(X, scheme=np.repeat([0, 1, 2], 100)), method="fisher_average", tolerance=None
             )
+        assert any("segments disagree" in str(warning.message) for warning in told)
+
+    def test_interrupted_in_the_second_round(self, data):
+        X, y, segments = data
+        calls = itertools.count()
+
+        def press(_):
+            if next(calls) == len(segments) + 3:
+                raise KeyboardInterrupt
+
+        options = {"method": "fisher_average", "mean": "constant", "tolerance": None, "on_interrupt": "return"}
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            result = learn(DEFAULT, X, y, segments, callback=press, **options)
+        assert result.n_segments == len(segments)
+        assert (np.diag(result.mean_covariance) > 0).all()
 
 
 class TestRecursiveEstimate:
@@ -279,9 +313,9 @@ class TestRecursiveEstimate:
     def test_a_parameter_that_nothing_is_known_about(self):
         estimate = RecursiveEstimate.empty(2).add([1.0, 5.0], [[2.0, 0.0], [0.0, 0.0]])
         np.testing.assert_array_equal(estimate.known, [True, False])
-        assert estimate.theta[0] == 1
+        assert estimate.theta[0] == pytest.approx(1)
         assert np.isnan(estimate.theta[1])
-        np.testing.assert_array_equal(np.diag(estimate.covariance), [0.5, np.inf])
+        np.testing.assert_allclose(np.diag(estimate.covariance), [0.5, np.inf])
 
     def test_bad_input(self):
         estimate = RecursiveEstimate.empty(2)
@@ -319,6 +353,65 @@ class TestStart:
                 learn(DEFAULT, X, y, segments, mean=mean)
 
 
+class TestWhatCannotBeKnown:
+    @pytest.mark.parametrize("method", ["composite_likelihood", "fisher_average"])
+    def test_parameters_that_cannot_be_told_apart(self, data, method):
+        X, y, segments = data
+        kernel = ConstantKernel() * (ConstantKernel() * Matern(nu=1.5)) + WhiteKernel()
+        message = "k1__k1__constant_value, k1__k2__k1__constant_value.*one from another"
+        with pytest.warns(ConvergenceWarning, match=message):
+            result = learn(kernel, X, y, segments[:4], method=method)
+        np.testing.assert_array_equal(np.isinf(result.theta_standard_errors), [True, True, False, False])
+
+    def test_singular_information_is_infinite_variance(self):
+        estimate = RecursiveEstimate.empty(3).add([1.0, 2.0, 3.0], [[1.0, 1.0, 0], [1.0, 1.0, 0], [0, 0, 4.0]])
+        np.testing.assert_allclose(np.diag(estimate.covariance), [np.inf, np.inf, 0.25])
+        assert estimate.theta[2] == pytest.approx(3)
+
+    def test_a_weak_signal_is_waited_for(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(0, 400, size=(20_000, 1))
+        segments = segment(X, 40)
+        y = rng.normal(size=20_000)
+        for part in segments:
+            root = np.linalg.cholesky(0.05 * RBF(0.7)(X[part]) + 1e-9 * np.eye(len(part)))
+            y[part] += root @ rng.normal(size=len(part))
+        result = learn(1.0 * RBF(0.7) + WhiteKernel(), X, y, segments, tolerance=0.3)
+        assert result.kernel.k1.k1.constant_value == pytest.approx(0.05, rel=0.5)
+        assert (result.theta_standard_errors < 0.6).all()
+
+    @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+    def test_a_singular_covariance_is_told(self):
+        t = np.arange(0, 30, 0.1)[:, None]
+        with pytest.warns(NumericalWarning, match="singular in double precision.*distorts the estimates") as told:
+            learn(1.0 * RBF(), t, np.sin(t[:, 0]), segment(t, 100, "sequential"))
+        assert {warning.category for warning in told} <= {NumericalWarning, ConvergenceWarning}
+
+    def test_basis_functions_that_are_not_needed(self, data):
+        X, y, segments = data
+        X = np.concatenate([X, np.zeros((len(X), 1)), np.ones((len(X), 1))], axis=1)
+        kernel = 1.0 * Matern(nu=1.5) + WhiteKernel()
+        result = learn(kernel, X, y + 7, segments[:4], mean="linear")
+        assert np.isfinite(result.mean_covariance).all()
+        for belief in (
+            posterior(result.kernel, X, y + 7, X[:3], Composite.full(400), mean=result.mean),
+            posterior(result.kernel, X, y + 7, X[:3], Composite.full(400), mean=result.mean, inducing=X[:50]),
+            nearest(result.kernel, X, y + 7, X[:3], size=50, mean=result.mean),
+        ):
+            assert (np.abs(belief.mean - y[:3] - 7) < 2).all()
+
+
+def test_a_gradient_that_is_no_number(data):
+    class Broken(RBF):
+        def __call__(self, X, Y=None, eval_gradient=False):
+            found = super().__call__(X, Y, eval_gradient)
+            return (found[0], np.nan * found[1]) if eval_gradient else found
+
+    X, y, segments = data
+    with pytest.raises(np.linalg.LinAlgError, match="Broken.* gradient that is not finite"):
+        learn(Broken(1.0) + WhiteKernel(), X, y, segments[:2])
+
+
 def test_progress_bar_is_for_terminals_only():
     class Terminal(io.StringIO):
         def isatty(self):
@@ -351,6 +444,10 @@ def test_progress_bar_is_for_terminals_only():
         ({"terms": [[0, 1], []]}, r"terms\[1\] is empty"),
         ({"terms": [[0, 99]]}, "terms name point 99, but X has only 6"),
         ({"mean": Estimated("constant", [1.0], [[1.0]])}, "mean is an Estimated"),
+        ({"conditioning_size": -1}, "conditioning_size must be"),
+        ({"n_restarts": 2.5}, "n_restarts must be"),
+        ({"terms": Composite([(np.arange(6), -1.0)])}, "no positive weight"),
+        ({"kernel": 1.0 * RBF([1.0, 1.0, 1.0]) + WhiteKernel()}, "3 length scales, but the points have 2"),
         ({"y": [1.0, 2.0]}, r"y has 2 value\(s\)"),
     ],
 )

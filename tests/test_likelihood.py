@@ -168,3 +168,17 @@ def test_large_blocks_and_small_ones_agree(rng):
         alone = [score_at(kernel, X[s], y[s], Composite.full(size)) for s in segments]
         assert found.log_likelihood == pytest.approx(sum(a.log_likelihood for a in alone))
         np.testing.assert_allclose(found.gradient, sum(a.gradient for a in alone))
+
+
+def test_bad_arguments_of_fisher_information():
+    X = np.zeros((3, 2))
+    with pytest.raises(ValueError, match="terms name point 4, but X has only 3"):
+        fisher_information(KERNEL, X, Composite.full(5))
+    with pytest.raises(ValueError, match="no free hyper-parameter"):
+        fisher_information(RBF(1.0, "fixed"), X, mean="constant")
+    with pytest.raises(ValueError, match="terms must be a list of index arrays"):
+        fisher_information(KERNEL, X, "all")
+    np.testing.assert_allclose(
+        fisher_information(KERNEL, X, [[0, 1], [2]]),
+        fisher_information(KERNEL, X, Composite.marginal([[0, 1], [2]])),
+    )

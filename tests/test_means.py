@@ -139,6 +139,14 @@ def test_offsets_and_units_of_the_inputs_do_not_matter(problem):
     assert_same(shifted, reference, atol=1e-5)
 
 
+def test_a_flat_prior_is_flat_in_any_unit(problem):
+    X, y, Z = problem
+    reference = posterior(KERNEL, X, y, Z, Composite.full(60), mean="linear")
+    kernel = 0.5 * Matern(0.8e-7, nu=1.5) + WhiteKernel(0.1)
+    tiny = posterior(kernel, 1e-7 * X, y, 1e-7 * Z, Composite.full(60), mean="linear")
+    assert_same(tiny, reference, atol=1e-6)
+
+
 def test_any_transformer_is_a_basis(problem):
     X, y, Z = problem
     polynomial = PolynomialFeatures(2).fit(X)
@@ -192,7 +200,8 @@ class RepeatsWeekly(RBF):
         (Basis("constant", prior_mean=[1.0, 2.0]), r"coefficients has 2 value\(s\)"),
         (Basis("constant", prior_covariance=[[1.0, 0.0]]), r"symmetric matrix of shape \(1, 1\)"),
         (Basis("constant", prior_covariance=[[-1.0]]), "not positive definite"),
-        (Estimated("constant", [1.0], [1.0]), r"must have shape \(1, 1\)"),
+        (Estimated("constant", [1.0], [1.0]), r"symmetric matrix of shape \(1, 1\)"),
+        (Estimated("constant", [1.0], [[-1.0]]), "not positive definite"),
         (Estimated("constant", [1.0, 2.0], np.eye(2)), r"coefficients has 2 value\(s\)"),
     ],
 )
@@ -214,6 +223,8 @@ def test_another_mean_than_the_belief_began_with(problem):
         update(prior(KERNEL, Z, mean="linear"), KERNEL, Z, X, y)
     with pytest.raises(ValueError, match="mean is not the one that belief began with"):
         project(prior(KERNEL, Z, mean="linear"), KERNEL, Z)
+    with pytest.raises(ValueError, match="mean is not the one that belief began with"):
+        update(prior(KERNEL, Z, mean="constant"), KERNEL, Z, X, y, mean="linear")
     with pytest.raises(ValueError, match="mean must be known for a committee"):
         committee.predict(KERNEL, X, y, Z, segment(X, 20), mean="linear")
 

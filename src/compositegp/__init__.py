@@ -10,7 +10,17 @@ from compositegp.kernels import OnColumns
 from compositegp.learning import LearningResult, Progress, RecursiveEstimate, fisher_information, learn
 from compositegp.linalg import NumericalWarning
 from compositegp.means import Basis, Constant, Estimated, Linear
-from compositegp.posteriors import Belief, FactoredComposite, factorize, posterior, prior, project, update
+from compositegp.posteriors import (
+    Belief,
+    FactoredComposite,
+    Marginals,
+    factorize,
+    nearest,
+    posterior,
+    prior,
+    project,
+    update,
+)
 
 __version__ = "0.1.0.dev0"
 
@@ -23,6 +33,7 @@ __all__ = [
     "FactoredComposite",
     "LearningResult",
     "Linear",
+    "Marginals",
     "NumericalWarning",
     "OnColumns",
     "Progress",
@@ -33,6 +44,7 @@ __all__ = [
     "factorize",
     "fisher_information",
     "learn",
+    "nearest",
     "posterior",
     "prior",
     "project",

@@ -20,7 +20,7 @@ grbcm   1, then as rbcm; experts and prior given the    1
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -29,7 +29,7 @@ from compositegp.arrays import Floats
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.kernels import diagonal, gram
 from compositegp.linalg import JITTER_START, solve_lower
-from compositegp.posteriors import Belief, posterior
+from compositegp.posteriors import Belief, Marginals, posterior
 from compositegp.threads import blas_threads_for
 from compositegp.validation import check_index_sets, check_points
 
@@ -37,19 +37,6 @@ RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 WEIGHTS = ("unit", "uniform", "entropy")
 _LEAST_VARIANCE = 1e-300  # of a value that is known beforehand: its precision has to stay a number
 _DEFAULT_WEIGHTS = {"poe": "unit", "gpoe": "uniform", "bcm": "unit", "rbcm": "entropy", "grbcm": "entropy"}
-
-
-class Marginals(NamedTuple):
-    """Beliefs about single latent values, one at a time: a committee's rule says nothing about pairs.
-
-    Attributes
-    ----------
-    mean : array of shape (M,)
-    variance : array of shape (M,)
-    """
-
-    mean: Floats
-    variance: Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,7 @@ class Basis:
     prior_mean : array of shape (q,), optional
         Gaussian prior of the coefficients; zero if left out.
     prior_covariance : array of shape (q, q), optional
-        Left out, the prior is flat (a standard deviation of 10⁵ times the latent's, for a function of size one).
+        Left out, the prior is flat (a standard deviation of 10⁵ times the latent's, for what a function adds to it).
     """
 
     functions: Any
@@ -85,7 +85,8 @@ class Basis:
 class Estimated:
     """A mean of basis functions whose coefficients were estimated elsewhere, with an error covariance.
 
-    The error of the coefficients is added to that of predictions (universal kriging); the data do not update them.
+    In `posterior` and `nearest` their error is added to that of predictions (universal kriging), and the data do not
+    update them. In a recursion (`prior`, `update`), and with inducing points, they are the prior that the data update.
 
     Parameters
     ----------
@@ -147,21 +148,27 @@ def gaussian_prior(coefficients: "Basis | Estimated | None", q: int) -> tuple[Fl
     else:
         mean, covariance = coefficients.prior_mean, coefficients.prior_covariance
     mean = np.zeros(q) if mean is None else check_targets(mean, q, "coefficients")
-    return None if covariance is None else (_inverse_covariance(covariance, q), mean)
+    if covariance is None:
+        return None
+    values, vectors = np.linalg.eigh(check_covariance(covariance, q))
+    least = 1e-12 * values[-1]
+    if isinstance(coefficients, Basis) and values[0] < least:
+        raise ValueError("the covariance of the mean's coefficients is not positive definite.")
+    half = vectors / np.sqrt(np.maximum(values, least))
+    return np.asarray(half @ half.T), mean
 
 
-def _inverse_covariance(covariance: Any, q: int) -> Floats:
+def check_covariance(covariance: Any, q: int) -> Floats:
+    """Covariance of the coefficients of a mean: finite, symmetric and positive semi-definite, shape (q, q)."""
     matrix = np.asarray(covariance, dtype=np.float64)
     if matrix.shape != (q, q) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
         raise ValueError(
-            f"the covariance of the mean's coefficients must be a symmetric matrix of shape ({q}, {q}); found shape "
-            f"{matrix.shape}."
+            f"the covariance of the mean's coefficients must be a finite, symmetric matrix of shape ({q}, {q}); found "
+            f"shape {matrix.shape}."
         )
-    try:
-        half = np.linalg.inv(np.linalg.cholesky(matrix))
-    except np.linalg.LinAlgError as error:
-        raise ValueError("the covariance of the mean's coefficients is not positive definite.") from error
-    return np.asarray(half.T @ half)
+    if q and np.linalg.eigvalsh(matrix)[0] < -1e-8 * np.abs(matrix).max():
+        raise ValueError("the covariance of the mean's coefficients is not positive definite.")
+    return matrix
 
 
 def no_functions(X: Floats) -> Floats:

@@ -27,6 +27,8 @@ class Score(NamedTuple):
         Σ w [F y]ᵀ Σ_SS⁻¹ [F y]: the normal equations of generalised least squares for β.
     n_points : float
         Σ w |S|: each point once in a composite that counts it once.
+    jitter : float
+        Largest jitter that a covariance needed, relative to its mean diagonal.
     """
 
     log_likelihood: float
@@ -34,6 +36,7 @@ class Score(NamedTuple):
     fisher: Floats
     normal: Floats
     n_points: float
+    jitter: float
 
     def plus(self, other: "Score") -> "Score":
         """The score of both."""
@@ -43,6 +46,7 @@ class Score(NamedTuple):
             self.fisher + other.fisher,
             self.normal + other.normal,
             self.n_points + other.n_points,
+            max(self.jitter, other.jitter),
         )
 
 
@@ -69,7 +73,7 @@ def score(
     """
     points = observations.X[stack.indices]
     linearized = linearize(observations.kernel, points)
-    lower, _ = factor_covariance(observations, stack, np.array(linearized.value, order="C"))
+    lower, jitter = factor_covariance(observations, stack, np.array(linearized.value, order="C"))
     columns = solve_lower(lower, observations.columns[stack.indices])
     weights = stack.row_weights
     residuals = columns[..., -1] - columns[..., :-1] @ coefficients
@@ -90,6 +94,7 @@ def score(
         fisher,
         np.asarray((weights.reshape(-1, 1) * flat).T @ flat),
         float(weights.sum()),
+        float(jitter.max()),
     )
 
 

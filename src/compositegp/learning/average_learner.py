@@ -1,9 +1,13 @@
 """Learning by the paper's average of segment estimates."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from compositegp.arrays import Floats
+from compositegp.composite import Score
 from compositegp.learning.averaging import Average, averages
-from compositegp.learning.information import invert_information
+from compositegp.learning.information import pseudo_invert_information
 from compositegp.learning.passes import total_score
 from compositegp.learning.result import parameter_names
 from compositegp.learning.scoring import Optimum, least_squares_step
@@ -11,6 +15,7 @@ from compositegp.learning.task import Found, Task
 
 _FEWEST = 8  # segments to read before the standard errors are believed
 _ROUNDS = 2  # of θ given β, then β given θ, where the mean has coefficients
+_DISAGREEMENT = 1.0  # log likelihood lost a segment and parameter; a half is what chance takes
 _DOMINANT = 0.9  # share of one segment in what is known of a parameter, beyond which the average is its estimate
 
 
@@ -18,8 +23,8 @@ def learn_by_average(task: Task) -> None:
     """Average the segments' maximum likelihood estimates by Fisher information, until θ is known to the tolerance."""
     coefficients = task.coefficients
     p, q = len(task.data.kernel.theta), len(coefficients)
-    coefficient_covariance = np.zeros((q, q))
-    for _ in range(_ROUNDS if q else 1):
+    coefficient_covariance = task.best.coefficient_covariance
+    for round_number in range(_ROUNDS if q else 1):
         average = Average.empty(p)
         for average in averages(
             task.data,
@@ -31,9 +36,9 @@ def learn_by_average(task: Task) -> None:
             n_jobs=task.n_jobs,
         ):
             state = _found(task, average, coefficients, coefficient_covariance)
-            task.found(state)
+            task.found(state, best=round_number == 0)  # a later round is better only when it is through
             errors = np.sqrt(np.diagonal(state.theta_covariance))
-            if average.n_segments >= _FEWEST and task.growth_needed(errors) <= 1:
+            if average.n_segments >= _FEWEST and task.growth_needed(errors, state.theta, average.n_points) <= 1:
                 break
         if average.n_left_out == average.n_segments:
             raise ValueError(
@@ -44,13 +49,26 @@ def learn_by_average(task: Task) -> None:
         used = task.terms.take(task.order[: average.n_segments], data.kernel)
         score = total_score(data, used, coefficients, n_jobs=task.n_jobs)
         coefficients, gain = least_squares_step(Optimum(state.theta, coefficients, score, True))
-        coefficient_covariance = invert_information(score.normal[:q, :q])
-        # From the segments' own maxima to the likelihood at the average.
-        average = average._replace(log_likelihood=score.log_likelihood + gain)
-        task.found(_found(task, average, coefficients, coefficient_covariance))
+        coefficient_covariance = pseudo_invert_information(score.normal[:q, :q])
+        task.found(_finished(task, average, coefficients, coefficient_covariance, score, gain))
 
 
-def _found(task: Task, average: Average, coefficients: np.ndarray, coefficient_covariance: np.ndarray) -> Found:
+def _finished(
+    task: Task, average: Average, coefficients: Floats, covariance: Floats, score: Score, gain: float
+) -> Found:
+    """The average, with the likelihood at it in the place of the segments' own maxima, and a word if they disagree."""
+    estimated = average.n_segments - average.n_left_out
+    lost = (average.log_likelihood - score.log_likelihood) / max(estimated, 1)
+    state = _found(task, average._replace(log_likelihood=score.log_likelihood + gain), coefficients, covariance)
+    if lost > _DISAGREEMENT * len(state.theta):
+        state.warnings.append(
+            f"The segments disagree about the hyper-parameters: at their average they lose {lost:.1f} log likelihood "
+            f"each, where {len(state.theta) / 2} is to be expected. Use larger segments, or composite_likelihood."
+        )
+    return replace(state, jitter=score.jitter)
+
+
+def _found(task: Task, average: Average, coefficients: Floats, coefficient_covariance: Floats) -> Found:
     estimate, kernel = average.estimate, task.data.kernel
     known = estimate.known
     theta = np.where(known, estimate.theta, kernel.theta)

@@ -8,13 +8,14 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.arrays import Floats
 from compositegp.composite import Composite, Observations
 from compositegp.learning.passes import total_score
+from compositegp.learning.terms import Terms
 from compositegp.validation import check_points
 
 
 def fisher_information(
     kernel: Kernel,
     X: Any,
-    composite: Composite | None = None,
+    composite: Any = None,
     *,
     mean: Any = None,
     noise_variance: Any = None,
@@ -28,7 +29,7 @@ def fisher_information(
     ----------
     kernel : scikit-learn kernel
     X : array of shape (n, d)
-    composite : Composite, optional
+    composite : Composite or list of int arrays, optional
         The information is the weighted sum over its terms; all of `X` as one term if left out.
     mean : as in `posterior`
         With unknown coefficients these are further parameters.
@@ -43,9 +44,12 @@ def fisher_information(
     """
     points = check_points(X, "X")
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
-    terms = Composite.full(len(points)) if composite is None else composite
+    terms = Terms(points, Composite.full(len(points)) if composite is None else composite, 0)
+    if not len(data.kernel.theta):
+        raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to be informed about.")
     q = data.columns.shape[1] - 1
-    total = total_score(data, terms, np.zeros(q), probes=-1, n_jobs=n_jobs)
+    everything = terms.take(np.arange(len(terms)), data.kernel)
+    total = total_score(data, everything, np.zeros(q), probes=-1, n_jobs=n_jobs)
     p = len(total.fisher)
     information = np.zeros((p + q, p + q))
     information[:p, :p] = total.fisher

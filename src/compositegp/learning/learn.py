@@ -1,6 +1,7 @@
 """Learning of hyper-parameters and mean coefficients from the terms of a composite."""
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from sklearn.utils import check_random_state
 from compositegp.arrays import Floats
 from compositegp.composite import Observations
 from compositegp.learning.average_learner import learn_by_average
+from compositegp.learning.information import pseudo_invert_information
 from compositegp.learning.likelihood_learner import learn_by_likelihood
 from compositegp.learning.progress import Progress, Reporter
 from compositegp.learning.result import LearningResult, parameter_names
 from compositegp.learning.starting import data_scale, starting_kernel
 from compositegp.learning.task import Found, Task
 from compositegp.learning.terms import Terms
+from compositegp.linalg import NumericalWarning
 from compositegp.means import Basis, Estimated, as_mean
 from compositegp.messages import warn_caller
 from compositegp.validation import check_kernel, check_points
@@ -94,7 +97,9 @@ def learn(
         raise ValueError(f"start must be data or kernel; found {start!r}.")
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f"on_interrupt must be raise or return; found {on_interrupt!r}.")
-    if tolerance is not None and not (isinstance(tolerance, int | float) and tolerance > 0):
+    if isinstance(n_restarts, bool) or not isinstance(n_restarts, Integral) or n_restarts < 0:
+        raise ValueError(f"n_restarts must be a whole number of at least 0; found {n_restarts!r}.")
+    if tolerance is not None and not (isinstance(tolerance, Real) and tolerance > 0):
         raise ValueError(f"tolerance must be a positive number or None; found {tolerance!r}.")
     given_mean = _fitted(mean, X)
     data = Observations.checked(check_kernel(kernel), X, y, mean=given_mean, noise_variance=noise_variance)
@@ -111,18 +116,26 @@ def learn(
         data = data.with_kernel(starting_kernel(data.kernel, scale))
     reporter = Reporter(callback, progress, len(blocks))
     task = Task(
-        data, blocks, order, coefficients, tolerance, int(generator.randint(2**31)), n_restarts, n_jobs, reporter
+        data,
+        blocks,
+        order,
+        coefficients,
+        tolerance,
+        int(generator.randint(2**31)),
+        int(n_restarts),
+        n_jobs,
+        reporter,
+        _nothing_found(data, coefficients, residuals),
     )
     try:
         METHODS[method](task)
         interrupted = False
     except KeyboardInterrupt:
-        if on_interrupt == "raise" or task.best is None:
+        if on_interrupt == "raise":
             raise
         interrupted = True
     finally:
         reporter.close()
-    assert task.best is not None
     if interrupted:
         warn_caller("Learning was interrupted; this is the best so far.", ConvergenceWarning)
     return _result(task.best, data, given_mean, reporter, interrupted)
@@ -130,14 +143,32 @@ def learn(
 
 def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, interrupted: bool) -> LearningResult:
     kernel = data.kernel.clone_with_theta(found.theta)
+    told = []
     for name, value, (lower, upper) in zip(parameter_names(kernel), found.theta, data.kernel.bounds, strict=True):
         if min(value - lower, upper - value) < 1e-6:
+            told.append(name)
             bound = "lower" if value - lower < upper - value else "upper"
             warn_caller(
                 f"Hyper-parameter {name} ended on its {bound} bound, {np.exp(value):.3g}. Widen the bound, fix the "
                 "parameter, or leave that part of the kernel out.",
                 ConvergenceWarning,
             )
+    errors = np.sqrt(np.diagonal(found.theta_covariance))
+    vague = [name for name, error in zip(parameter_names(kernel), errors, strict=True) if error > 1]
+    vague = [name for name in vague if name not in told]
+    if vague and not interrupted:
+        warn_caller(
+            f"Hyper-parameter(s) {', '.join(vague)}: the data that were read do not tell the order of magnitude, or "
+            "cannot tell one from another. Fix what is not needed, or leave it out of the kernel.",
+            ConvergenceWarning,
+        )
+    if found.jitter:
+        warn_caller(
+            f"The covariance of a segment under kernel {kernel} is singular in double precision; up to "
+            f"{found.jitter:.0e} of its mean diagonal was added as noise, which distorts the estimates. Add a "
+            "WhiteKernel to the kernel.",
+            NumericalWarning,
+        )
     for message in found.warnings:
         warn_caller(message, ConvergenceWarning)
     if not found.converged and not interrupted:
@@ -161,6 +192,16 @@ def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, int
         found.n_at_bound,
         found.converged and not interrupted,
         reporter.history,
+    )
+
+
+def _nothing_found(data: Observations, coefficients: Floats, residuals: Floats) -> Found:
+    """The state before any segment is read: θ where it begins, β by ordinary least squares."""
+    p, functions = len(data.kernel.theta), data.columns[:, :-1]
+    covariance = residuals.var() * pseudo_invert_information(functions.T @ functions)
+    unknown = np.diag(np.full(p, np.inf))
+    return Found(
+        data.kernel.theta, unknown, coefficients, covariance, 0.0, 0.0, 0, False, 0, np.zeros(p, dtype=int)
     )
 
 

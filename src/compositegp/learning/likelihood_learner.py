@@ -4,11 +4,10 @@ import numpy as np
 
 from compositegp.arrays import Floats
 from compositegp.composite import Composite, Score
-from compositegp.learning.information import invert_information
+from compositegp.learning.information import invert_information, pseudo_invert_information
 from compositegp.learning.passes import total_score
 from compositegp.learning.scoring import Optimum, least_squares_step, maximise
 from compositegp.learning.task import Found, Task
-from compositegp.means import gaussian_prior
 
 _FIRST_POINTS = 4096  # points of the first round, and
 _FIRST_BLOCKS = 8  # blocks, at the least
@@ -43,7 +42,7 @@ def learn_by_likelihood(task: Task) -> None:
         theta, coefficients = optimum.theta, optimum.coefficients
         covariance = invert_information(optimum.score.fisher)
         errors = np.sqrt(np.diagonal(covariance))
-        needed = task.growth_needed(errors)
+        needed = task.growth_needed(errors, theta, optimum.score.n_points)
         if count < len(task.terms) and needed > 1:
             count = min(len(task.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
         elif task.terms.follow_length_scales and refreshes < _REFRESHES and moved > 0.1:
@@ -66,15 +65,7 @@ def _first_count(task: Task) -> int:
 def _evaluate(task: Task, composite: Composite, theta: Floats, coefficients: Floats, probes: int) -> Score:
     data = task.data.with_kernel(task.data.kernel.clone_with_theta(theta))
     each = int(np.clip(-(-probes // composite.n_blocks), 1, _MOST_PROBES))
-    found = total_score(data, composite, coefficients, probes=each, seed=task.seed, n_jobs=task.n_jobs)
-    prior = gaussian_prior(task.data.mean.coefficients, len(coefficients))
-    if prior is not None:
-        precision, mean = prior
-        found.normal[:-1, :-1] += precision
-        found.normal[:-1, -1] += precision @ mean
-        penalty = 0.5 * float((coefficients - mean) @ precision @ (coefficients - mean))
-        found = found._replace(log_likelihood=found.log_likelihood - penalty)
-    return found
+    return total_score(data, composite, coefficients, probes=each, seed=task.seed, n_jobs=task.n_jobs)
 
 
 def _found(optimum: Optimum, count: int) -> Found:
@@ -83,11 +74,12 @@ def _found(optimum: Optimum, count: int) -> Found:
         optimum.theta,
         invert_information(optimum.score.fisher),
         optimum.coefficients,
-        invert_information(optimum.score.normal[:q, :q]),
+        pseudo_invert_information(optimum.score.normal[:q, :q]),
         optimum.score.log_likelihood,
         optimum.score.n_points,
         count,
         optimum.converged,
         0,
         np.zeros(len(optimum.theta), dtype=int),
+        jitter=optimum.score.jitter,
     )

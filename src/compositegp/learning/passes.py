@@ -6,11 +6,12 @@ from functools import reduce
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.linalg import LinAlgError
 
 from compositegp.arrays import Floats, keep_freed_memory
 from compositegp.composite import Composite, Observations, Score, Stack, score
 from compositegp.composite.factors import batches
-from compositegp.means import as_mean
+from compositegp.means import as_mean, gaussian_prior
 from compositegp.threads import blas_threads_for
 
 _TASK_ELEMENTS = 2**21  # matrix elements of one parallel task: long enough to be worth sending
@@ -34,7 +35,26 @@ def total_score(
     scores: list[Score] = Parallel(n_jobs=n_jobs)(
         delayed(_score)(part, stack, coefficients, probes, seed) for part, stack in tasks
     )
-    return reduce(Score.plus, scores)
+    total = reduce(Score.plus, scores)
+    if not (np.isfinite(total.log_likelihood) and np.isfinite(total.gradient).all()):
+        raise LinAlgError(
+            f"Kernel {observations.kernel} gives a likelihood or a gradient that is not finite. Scale the inputs, or "
+            "choose hyper-parameters of their size."
+        )
+    return with_coefficient_prior(total, observations, coefficients)
+
+
+def with_coefficient_prior(score: Score, observations: Observations, coefficients: Floats) -> Score:
+    """A score with the Gaussian prior of the mean's coefficients, if they have one."""
+    prior = gaussian_prior(observations.mean.coefficients, len(coefficients))
+    if prior is None:
+        return score
+    precision, mean = prior
+    normal = score.normal.copy()
+    normal[:-1, :-1] += precision
+    normal[:-1, -1] += precision @ mean
+    penalty = 0.5 * float((coefficients - mean) @ precision @ (coefficients - mean))
+    return score._replace(normal=normal, log_likelihood=score.log_likelihood - penalty)
 
 
 def _tasks(observations: Observations, composite: Composite) -> Iterator[tuple[Observations, Stack]]:
@@ -62,7 +82,7 @@ def restrict(observations: Observations, stack: Stack) -> tuple[Observations, St
 def _score(observations: Observations, stack: Stack, coefficients: Floats, probes: int, seed: int) -> Score:
     n = stack.indices.shape[1]
     keep_freed_memory()
-    with blas_threads_for(n):
+    with blas_threads_for(0):  # even for large blocks: the same bits in every process
         parts = [
             score(observations, stack[blocks], coefficients, probes=probes, seed=seed)
             for blocks in batches(len(stack), n**2)

@@ -1,12 +1,12 @@
 """The paper's recursion for hyper-parameters: estimates of segments, weighted by their Fisher information."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from compositegp.arrays import Floats
-from compositegp.learning.information import invert_information
+from compositegp.learning.information import invert_information, pseudo_invert_information
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,8 @@ class RecursiveEstimate:
 
     precision: Floats
     shift: Floats
-    n_segments: int = 0
-    largest: Floats = field(default_factory=lambda: np.empty(0))
+    n_segments: int
+    largest: Floats
 
     @classmethod
     def empty(cls, n_parameters: int) -> "RecursiveEstimate":
@@ -54,6 +54,8 @@ class RecursiveEstimate:
             )
         if not (np.isfinite(theta).all() and np.isfinite(fisher).all()):
             raise ValueError("theta and fisher must be finite. Leave out a segment whose estimate failed.")
+        if np.linalg.eigvalsh(fisher).min(initial=0.0) < -1e-8 * np.abs(fisher).max(initial=0.0):
+            raise ValueError("fisher has a negative eigenvalue: it is no Fisher information.")
         # Liu et al. (2018), Section 4.1: Λ_k = Λ_{k−1} + J_k, s_k = s_{k−1} + J_k θ̂_k
         return RecursiveEstimate(
             self.precision + fisher,
@@ -85,7 +87,10 @@ class RecursiveEstimate:
 
     @property
     def covariance(self) -> Floats:
-        """Λ⁻¹, the error covariance of θ̄, shape (p, p); infinite for a parameter that nothing is known about."""
+        """Λ⁻¹, the error covariance of θ̄, shape (p, p).
+
+        Infinite for a parameter that nothing is known about, or that cannot be told from another.
+        """
         return self._solve()[1]
 
     @property
@@ -94,8 +99,5 @@ class RecursiveEstimate:
         return np.sqrt(np.diagonal(self.covariance))
 
     def _solve(self) -> tuple[Floats, Floats]:
-        known = self.known
-        covariance = invert_information(self.precision)
-        theta = np.full(len(known), np.nan)
-        theta[known] = covariance[np.ix_(known, known)] @ self.shift[known]
-        return theta, covariance
+        theta = np.where(self.known, pseudo_invert_information(self.precision) @ self.shift, np.nan)
+        return theta, invert_information(self.precision)

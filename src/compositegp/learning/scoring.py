@@ -8,6 +8,7 @@ from numpy.linalg import LinAlgError
 
 from compositegp.arrays import Floats
 from compositegp.composite import Score
+from compositegp.learning.information import pseudo_invert_information
 
 _LONGEST_STEP = 2.0  # in log θ
 _SHORTEST_STEP = 1e-6  # under which rounding errors decide
@@ -96,9 +97,7 @@ def least_squares_step(now: Optimum) -> tuple[Floats, float]:
     if len(normal) == 1:
         return now.coefficients, 0.0
     information, right = normal[:-1, :-1], normal[:-1, -1]
-    units = 1 / np.sqrt(np.maximum(np.diagonal(information), np.finfo(np.float64).tiny))
-    inverse = np.linalg.pinv(information * np.outer(units, units), hermitian=True) * np.outer(units, units)
-    coefficients = inverse @ right
+    coefficients = pseudo_invert_information(information) @ right
     change = coefficients - now.coefficients
     return coefficients, float(0.5 * change @ information @ change)
 

@@ -72,9 +72,10 @@ def _start(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
 @_start.register(RationalQuadratic)
 def _(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
     # Points are √(2 d) spreads apart on average.
-    if np.ndim(kernel.length_scale):
-        _set(kernel, "length_scale", scale.spreads * np.sqrt(len(scale.spreads)))
-    else:
+    count = np.size(kernel.length_scale)
+    if count == len(scale.spreads) > 1:
+        _set(kernel, "length_scale", scale.spreads * np.sqrt(count))
+    elif count == 1:  # any other number does not fit the data, as the kernel will say
         _set(kernel, "length_scale", float(np.sqrt((scale.spreads**2).sum())))
 
 

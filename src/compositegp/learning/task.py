@@ -11,6 +11,7 @@ from compositegp.learning.progress import Progress, Reporter
 from compositegp.learning.terms import Terms
 
 _ORDER_OF_MAGNITUDE = 1.0  # standard error of a log, beyond which it is not known
+_PATIENCE = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class Found:
     n_left_out: int
     n_at_bound: Any
     warnings: list[str] = field(default_factory=list)
+    jitter: float = 0.0
 
 
 @dataclass(eq=False)
@@ -48,7 +50,7 @@ class Task:
     n_restarts : int
     n_jobs : int or None
     reporter : Reporter
-    best : Found or None
+    best : Found
     """
 
     data: Observations
@@ -60,11 +62,12 @@ class Task:
     n_restarts: int
     n_jobs: int | None
     reporter: Reporter
-    best: Found | None = None
+    best: Found
 
-    def found(self, state: Found) -> None:
-        """Keep the state as the best so far, and tell."""
-        self.best = state
+    def found(self, state: Found, *, best: bool = True) -> None:
+        """Tell of a state, and keep it if it is the best so far."""
+        if best:
+            self.best = state
         self.reporter.tell(
             Progress(
                 state.n_segments,
@@ -75,13 +78,17 @@ class Task:
             )
         )
 
-    def growth_needed(self, standard_errors: Floats) -> float:
+    def growth_needed(self, standard_errors: Floats, theta: Floats, n_points: float) -> float:
         """How many times the data are needed to know the parameters to the tolerance; at most 1 if they are.
 
-        A parameter whose order of magnitude is not known, such as the length scale of a column that does not matter,
-        is not waited for.
+        A parameter whose order of magnitude is still not known after `_PATIENCE` points, such as the length scale of a
+        column that does not matter, is not waited for any longer; nor is one on its bound.
         """
         if self.tolerance is None:
             return np.inf
-        waited_for = standard_errors[standard_errors < _ORDER_OF_MAGNITUDE]
-        return float((waited_for / self.tolerance).max(initial=0.0)) ** 2
+        bounds = self.data.kernel.bounds
+        inside = (theta > bounds[:, 0] + 1e-6) & (theta < bounds[:, 1] - 1e-6) & np.isfinite(standard_errors)
+        hopeless = standard_errors > _ORDER_OF_MAGNITUDE
+        if (inside & hopeless).any() and n_points < _PATIENCE:
+            return _PATIENCE / max(n_points, 1.0)
+        return float((standard_errors[inside & ~hopeless] / self.tolerance).max(initial=0.0)) ** 2

@@ -23,7 +23,8 @@ class Terms:
     """
 
     def __init__(self, X: Floats, terms: Any, conditioning_size: int) -> None:
-        if isinstance(conditioning_size, bool) or not isinstance(conditioning_size, int | np.integer):
+        whole = isinstance(conditioning_size, int | np.integer) and not isinstance(conditioning_size, bool)
+        if not whole or conditioning_size < 0:
             raise ValueError(
                 f"conditioning_size must be a whole number of at least 0; found {conditioning_size!r}."
             )
@@ -40,6 +41,8 @@ class Terms:
         largest = max((int(part.max(initial=0)) for part in self.segments), default=-1)
         if largest >= len(X):
             raise ValueError(f"terms name point {largest}, but X has only {len(X)} point(s).")
+        if isinstance(terms, Composite) and not sum(float(stack.row_weights.sum()) for stack in terms.stacks) > 0:
+            raise ValueError("terms have no positive weight on the whole: there is no likelihood to maximise.")
         self._X = X
         self._size = int(conditioning_size)
 

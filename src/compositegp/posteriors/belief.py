@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from compositegp.arrays import Floats
 from compositegp.composite import Evidence, Latent
 from compositegp.linalg import SingularMatrixError, cholesky, psd_root, solve_lower
-from compositegp.means import Basis, Estimated, as_mean, gaussian_prior
+from compositegp.means import Basis, Estimated, as_mean, check_covariance, gaussian_prior
 from compositegp.validation import check_count, check_kernel, check_points, check_targets
 
 FLAT = 1e-10
@@ -110,6 +110,19 @@ class Belief:
         return f"Belief(about {len(self.mean)} latent value(s))"
 
 
+class Marginals(NamedTuple):
+    """Beliefs about single latent values, one at a time, with nothing said about pairs.
+
+    Attributes
+    ----------
+    mean : array of shape (M,)
+    variance : array of shape (M,)
+    """
+
+    mean: Floats
+    variance: Floats
+
+
 def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
     """Belief about the latent values at `Z` before any data.
 
@@ -139,7 +152,8 @@ def prior_evidence(latent: Latent, coefficients: Basis | Estimated | None) -> Ev
     total = Evidence.none(latent)
     if coefficients is not None:
         r, q = latent.root.shape[1], latent.basis.shape[1]
-        flat = FLAT / (latent.variance or 1.0) * np.eye(q), np.zeros(q)
+        sizes = (latent.basis**2).mean(axis=0)
+        flat = FLAT / (latent.variance or 1.0) * np.diag(np.where(sizes > 0, sizes, 1.0)), np.zeros(q)
         precision, mean = gaussian_prior(coefficients, q) or flat
         total.precision[r:, r:] = precision
         total.shift[r:] = precision @ mean
@@ -161,9 +175,7 @@ def condition_on_estimate(latent: Latent, total: Evidence, estimate: Estimated) 
     """Belief about z where β was estimated elsewhere: the estimate's error adds to that of z (universal kriging)."""
     r, q = latent.root.shape[1], latent.basis.shape[1]
     beta = check_targets(estimate.coefficients, q, "coefficients")
-    covariance = np.asarray(estimate.covariance, dtype=np.float64)
-    if covariance.shape != (q, q) or not np.isfinite(covariance).all():
-        raise ValueError(f"the covariance of the mean's coefficients must have shape ({q}, {q}).")
+    covariance = check_covariance(estimate.covariance, q)
     precision = 0.5 * (total.precision[:r, :r] + total.precision[:r, :r].T) + np.eye(r)
     explained = np.concatenate([total.shift[:r, None], total.precision[:r, r:]], axis=1)
     solved, scale = _moments(precision, explained)

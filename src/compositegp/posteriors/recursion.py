@@ -59,15 +59,16 @@ def update(
     """
     if not isinstance(belief, Belief) or belief.whitened is None:
         raise ValueError(
-            "belief must come from prior(kernel, Z), or from an update or posterior without inducing points; "
-            f"found {belief!r}."
+            "belief must come from prior(kernel, Z), or from an update or posterior with neither inducing points nor "
+            f"an Estimated mean; found {belief!r}."
         )
     latent, location, scale, natural = belief.whitened
     points = check_points(Z, "Z", latent.points.shape[1])
     if not np.array_equal(points, latent.points):
         raise ValueError("Z are not the points that belief is about. Pass the same Z to prior and to update.")
     model = as_mean(mean)
-    if (model.coefficients is None) != (natural is None) or not np.array_equal(model.values(points), latent.mean):
+    same = np.array_equal(model.values(points), latent.mean) and np.array_equal(model.columns(points), latent.basis)
+    if not same:
         raise ValueError("mean is not the one that belief began with. Pass the same mean to prior and to update.")
     data = Observations.checked(
         kernel,

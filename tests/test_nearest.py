@@ -1,0 +1,75 @@
+"""Prediction from the nearest observations: the exact GP given those."""
+
+import numpy as np
+import pytest
+from oracles import exact_gp
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+from test_means import linear, universal_kriging
+
+from compositegp import Composite, Estimated, nearest, posterior
+
+KERNEL = 1.5 * Matern([0.5, 2.0], nu=1.5) + WhiteKernel(0.2)
+
+
+@pytest.fixture
+def problem(rng):
+    X, Z = rng.uniform(0, 5, size=(150, 2)), rng.uniform(0, 5, size=(23, 2))
+    return X, np.sin(X).sum(axis=1) + 0.4 * rng.normal(size=150), Z
+
+
+@pytest.mark.parametrize("group_size", [1, 4, 23])
+def test_all_observations_are_the_exact_gp(problem, group_size):
+    X, y, Z = problem
+    mean, covariance = exact_gp(KERNEL, X, y, Z)
+    for size in (150, 1000):
+        found = nearest(KERNEL, X, y, Z, size=size, group_size=group_size)
+        np.testing.assert_allclose(found.mean, mean, atol=1e-8)
+        np.testing.assert_allclose(found.variance, np.diag(covariance), atol=1e-8)
+
+
+def test_each_point_has_its_own_term(problem, rng):
+    X, y, Z = problem
+    noise = rng.uniform(0, 0.5, size=150)
+    found = nearest(KERNEL, X, y, Z, size=20, noise_variance=noise, mean=1.0)
+    for z, mean, variance in zip(Z, found.mean, found.variance, strict=True):
+        near = np.argsort((((X - z) / [0.5, 2.0]) ** 2).sum(axis=1))[:20]
+        term = posterior(KERNEL, X, y, z[None], Composite([(near, 1.0)]), noise_variance=noise, mean=1.0)
+        assert mean == pytest.approx(term.mean[0])
+        assert variance == pytest.approx(term.variance[0])
+
+
+def test_more_observations_are_never_less_certain(problem):
+    X, y, Z = problem
+    variances = [nearest(KERNEL, X, y, Z, size=size).variance for size in (1, 5, 20, 150)]
+    assert (np.diff(variances, axis=0) < 1e-12).all()
+    grouped = nearest(KERNEL, X, y, Z, size=40, group_size=5)
+    assert (grouped.variance > variances[-1] - 1e-12).all()
+
+
+def test_estimated_coefficients_are_universal_kriging(problem):
+    X, y, Z = problem
+    y = y + linear(X) @ [40.0, 2.0, -3.0]
+    beta, covariance, mean, expected = universal_kriging(KERNEL, X, y, Z, linear)
+    found = nearest(KERNEL, X, y, Z, size=150, group_size=6, mean=Estimated("linear", beta, covariance))
+    np.testing.assert_allclose(found.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(found.variance, np.diag(expected), atol=1e-8)
+
+
+def test_any_number_of_processes(problem):
+    X, y, _ = problem
+    Z = np.random.default_rng(0).uniform(0, 5, size=(300, 2))
+    one, two = (nearest(KERNEL, X, y, Z, size=30, group_size=2, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.mean, two.mean)
+    np.testing.assert_array_equal(one.variance, two.variance)
+
+
+def test_bad_arguments(problem):
+    X, y, Z = problem
+    with pytest.raises(ValueError, match="mean has unknown coefficients"):
+        nearest(KERNEL, X, y, Z, mean="linear")
+    with pytest.raises(ValueError, match="size must be"):
+        nearest(KERNEL, X, y, Z, size=0)
+    with pytest.raises(ValueError, match="group_size must be"):
+        nearest(KERNEL, X, y, Z, group_size=0)
+    with pytest.raises(ValueError, match="Z has 1 column"):
+        nearest(RBF(), X, y, Z[:, :1])
