@@ -29,6 +29,8 @@ KERNELS = [
     RBF(0.8),
     RBF(ARD),
     RBF(ARD, "fixed"),
+    RBF(ARD, [(0.1, 1), (0.2, 2), (0.3, 3)]),
+    RBF(ARD, np.array([(0.1, 1), (0.2, 2), (0.3, 3)])),
     Matern(0.8, nu=0.5),
     Matern(ARD, nu=0.5),
     Matern(0.8, nu=1.5),

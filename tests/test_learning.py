@@ -380,7 +380,7 @@ class TestWhatCannotBeKnown:
         assert result.kernel.k1.k1.constant_value == pytest.approx(0.05, rel=0.5)
         assert (result.theta_standard_errors < 0.6).all()
 
-    @pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
     def test_a_singular_covariance_is_told(self):
         t = np.arange(0, 30, 0.1)[:, None]
         with pytest.warns(NumericalWarning, match="singular in double precision.*distorts the estimates") as told:

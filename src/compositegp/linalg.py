@@ -140,14 +140,14 @@ def solve_lower_vectors(lower: Floats, b: Floats) -> Floats:
 
 
 def invert_lower(lower: Floats) -> Floats:
-    """Inverses of triangular matrices (..., n, n): new arrays, zero above the diagonal."""
+    """Inverses of triangular matrices (..., n, n), zero above the diagonal; the matrices are overwritten."""
     n = lower.shape[-1]
     if n <= _SMALL:
         return solve_lower(lower, np.broadcast_to(np.eye(n), lower.shape).copy())
-    inverse = _on_and_below(n) * lower
-    for matrix in inverse.reshape(-1, n, n):
+    lower *= _on_and_below(n)
+    for matrix in lower.reshape(-1, n, n):
         dtrtri(matrix.T, lower=0, overwrite_c=1)
-    return inverse
+    return lower
 
 
 @lru_cache(maxsize=8)

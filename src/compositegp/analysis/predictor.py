@@ -111,7 +111,7 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
             continue
         weights = part.stack.row_weights
         U = solve_lower(lower, np.sqrt(1 - tempering) * W)
-        V = solve_lower(lower, np.sqrt(1 - tempering) * invert_lower(part.lower))
+        V = solve_lower(lower, np.sqrt(1 - tempering) * invert_lower(part.lower.copy()))
         weighted = U * weights[..., None]
         # I(z; y_stage | y_earlier) = −Σ_rows ln T_ii, by the chain rule
         information = -float((weights * np.log(np.einsum("bii->bi", lower))).sum())

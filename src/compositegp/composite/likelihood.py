@@ -78,20 +78,20 @@ def score(
     weights = stack.row_weights
     residuals = columns[..., -1] - columns[..., :-1] @ coefficients
     log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - np.log(diagonals(lower))
-    inverse = invert_lower(lower)
-    p = len(observations.kernel.theta)
+    inverse = invert_lower(lower.copy() if probes > 0 else lower)
     if probes < 0:
         fisher = _exact_fisher(stack, linearized, inverse)
     elif probes:
         fisher = _probed_fisher(stack, linearized, lower, inverse, probes, seed)
     else:
-        fisher = np.zeros((p, p))
+        fisher = None
     cotangent = _negative_cotangent(stack, inverse, residuals, weights)
+    gradient = np.asarray(-linearized.pullback(cotangent).sum(axis=0))
     flat = columns.reshape(-1, columns.shape[-1])
     return Score(
         float((weights * log_densities).sum()),
-        np.asarray(-linearized.pullback(cotangent).sum(axis=0)),
-        fisher,
+        gradient,
+        np.zeros((len(gradient), len(gradient))) if fisher is None else fisher,
         np.asarray((weights.reshape(-1, 1) * flat).T @ flat),
         float(weights.sum()),
         float(jitter.max()),

@@ -30,10 +30,10 @@ def _transposed(Y: Array) -> Array:
 
 
 def _one_derivative(
-    kernel: Kernel, value: Array, derivative: Array, apply: Callable[[Array, Array], Array]
+    kernel: Kernel, name: str, value: Array, derivative: Array, apply: Callable[[Array, Array], Array]
 ) -> Linearized:
     """Linearization of a kernel with a single hyper-parameter, which may be fixed."""
-    p = len(free_hyperparameters(kernel))
+    p = len(free_hyperparameters(kernel, name))
     return Linearized(
         value,
         lambda weights, vectors: apply(weights, vectors)[..., None, :, :] if p else no_products(vectors),
@@ -56,7 +56,11 @@ def _constant_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array
 def _constant_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _constant_gram(kernel, X)
     return _one_derivative(
-        kernel, value, value, lambda weights, vectors: weights @ (float(kernel.constant_value) * vectors)
+        kernel,
+        "constant_value",
+        value,
+        value,
+        lambda weights, vectors: weights @ (float(kernel.constant_value) * vectors),
     )
 
 
@@ -78,6 +82,7 @@ def _white_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _white_gram(kernel, X)
     return _one_derivative(
         kernel,
+        "noise_level",
         value,
         value,
         lambda weights, vectors: float(kernel.noise_level) * diagonals(weights)[..., None] * vectors,
@@ -99,7 +104,7 @@ def _linear_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _linear_gram(kernel, X)
     derivative = array_namespace(X).full(value.shape, 2 * kernel.sigma_0**2, dtype=X.dtype)
     return _one_derivative(
-        kernel, value, derivative, lambda weights, vectors: weights @ (2 * kernel.sigma_0**2 * vectors)
+        kernel, "sigma_0", value, derivative, lambda weights, vectors: weights @ (2 * kernel.sigma_0**2 * vectors)
     )
 
 
@@ -177,7 +182,9 @@ def _scaled_linearize(kernel: Kernel, X: Array) -> Linearized:
     xp = array_namespace(X)
     scale, inner = float(kernel.k1.constant_value), linearize(kernel.k2, X)
     value = scale * inner.value
-    constant = _one_derivative(kernel.k1, value, value, lambda weights, vectors: (weights * value) @ vectors)
+    constant = _one_derivative(
+        kernel.k1, "constant_value", value, value, lambda weights, vectors: (weights * value) @ vectors
+    )
     return Linearized(
         value,
         lambda weights, vectors: xp.concat(

@@ -119,9 +119,9 @@ def rule(question: Any, kernel_class: type[Kernel]) -> Callable[[Callable[..., A
     return register
 
 
-def free_hyperparameters(kernel: Kernel) -> list[str]:
-    """Names of the kernel's hyper-parameters that are not fixed, in the order of ``kernel.theta``."""
-    return [hyperparameter.name for hyperparameter in kernel.hyperparameters if not hyperparameter.fixed]
+def free_hyperparameters(kernel: Kernel, *names: str) -> list[str]:
+    """Those of a kernel's hyper-parameters that are not fixed; the names, in alphabetical order, are in that of θ."""
+    return [name for name in names if not isinstance(getattr(kernel, f"{name}_bounds"), str)]
 
 
 def _as_floats(points: Array | None) -> Array | None:

@@ -154,7 +154,7 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
     xp = array_namespace(X)
     scaled = _in_units(kernel, profile.unit, X)
     s = squared_distances(scaled, scaled)
-    free = bool(free_hyperparameters(kernel))
+    free = bool(free_hyperparameters(kernel, "length_scale"))
     isotropic = not kernel.anisotropic
     value, slope = profile.value_and_slope(xp.asarray(s, copy=True) if isotropic and free else s)
     if isotropic and free:
@@ -204,7 +204,9 @@ def _rational_quadratic_linearize(kernel: Kernel, X: Array) -> Linearized:
         "alpha": lambda: value * (half / base - kernel.alpha * xp.log(base)),
         "length_scale": lambda: 2 * half * value / base,
     }
-    return _from_derivatives(value, [derivatives[name] for name in free_hyperparameters(kernel)])
+    return _from_derivatives(
+        value, [derivatives[name] for name in free_hyperparameters(kernel, "alpha", "length_scale")]
+    )
 
 
 @rule(gram, ExpSineSquared)
@@ -229,7 +231,9 @@ def _periodic_linearize(kernel: Kernel, X: Array) -> Linearized:
         "length_scale": lambda: scale * sine**2 * value,
         "periodicity": lambda: scale * phase * xp.cos(phase) * sine * value,
     }
-    return _from_derivatives(value, [derivatives[name] for name in free_hyperparameters(kernel)])
+    return _from_derivatives(
+        value, [derivatives[name] for name in free_hyperparameters(kernel, "length_scale", "periodicity")]
+    )
 
 
 def _from_derivatives(value: Array, derivatives: list[Callable[[], Array]]) -> Linearized:
