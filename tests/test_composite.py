@@ -108,6 +108,21 @@ class TestConditioningSets:
         for k, found in enumerate(sets[1:], start=1):
             np.testing.assert_array_equal(found, np.arange(100 * k - 20, 100 * k))
 
+    def test_a_tree_finds_what_a_look_at_all_points_finds(self, rng, monkeypatch):
+        X = rng.normal(size=(3000, 2))
+        segments = segment(X, 50, "random", random_state=0)
+        by_looking = conditioning_sets(X, segments, 20)
+        monkeypatch.setattr("compositegp.composite.conditioning._MANY_POINTS", 100)
+        for a, b in zip(conditioning_sets(X, segments, 20), by_looking, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    def test_only_some(self, rng):
+        X = rng.normal(size=(300, 2))
+        segments = segment(X, 20)
+        everything = conditioning_sets(X, segments, 7)
+        for number, found in zip([3, 11], conditioning_sets(X, segments, 7, only=[3, 11]), strict=True):
+            np.testing.assert_array_equal(found, everything[number])
+
     def test_length_scales_decide_what_is_near(self):
         X = np.array([[0.0, 0], [1, 0], [0, 1], [0.1, 0.1]])
         segments = [[0], [1], [2], [3]]

@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -26,8 +25,6 @@ from compositegp import (
     posterior,
     segment,
 )
-from compositegp.learning.average_learner import _warnings as average_warnings
-from compositegp.learning.averaging import Average, BlockEstimate
 from compositegp.learning.progress import Reporter
 
 TRUTH = 2.0 * Matern([0.3, 0.8], nu=1.5) + WhiteKernel(0.1)
@@ -217,114 +214,6 @@ def test_more_data_than_needed_are_not_read():
     assert result.n_points < 30_000
     assert (result.theta_standard_errors < 0.055).all()
     assert result.kernel.k2.noise_level == pytest.approx(0.09, rel=0.2)
-
-
-class TestAverage:
-    def test_is_the_segments_own_estimates_weighted(self, data):
-        X, y, segments = data
-        result = learn(DEFAULT, X, y, segments[:3], method="fisher_average", tolerance=None)
-        estimate = RecursiveEstimate.empty(4)
-        for part in segments[:3]:
-            alone = learn(result.kernel, X[part], y[part], Composite.full(len(part)), start="kernel")
-            estimate = estimate.add(alone.theta, fisher_information(alone.kernel, X[part]))
-        np.testing.assert_allclose(result.theta, estimate.theta, atol=0.3 * result.theta_standard_errors.max())
-
-    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-    def test_a_bad_segment_does_not_poison_it(self, data):
-        X, y, segments = data
-        reference = learn(DEFAULT, X, y, segments, method="fisher_average", tolerance=None)
-        spoiled = y.copy()
-        spoiled[segments[3]] = 0.0  # a dead sensor
-        result = learn(DEFAULT, X, spoiled, segments, method="fisher_average", tolerance=None)
-        assert result.n_at_bound.sum() + result.n_left_out >= 1
-        assert (np.abs(result.theta - reference.theta) < 3 * reference.theta_standard_errors).all()
-
-    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-    def test_a_gaussian_prior_of_the_coefficients_counts(self, data):
-        X, y, segments = data
-        tight = Basis("constant", prior_mean=[5.0], prior_covariance=[[1e-8]])
-        result = learn(DEFAULT, X, y, segments[:4], mean=tight, method="fisher_average")
-        np.testing.assert_allclose(result.mean_coefficients, 5.0, atol=1e-3)
-
-    def test_an_average_of_one_segment_is_told(self):
-        average = Average.empty(1)
-        for fisher in (1e-3, 1.0, 1e-3):
-            average = average.add(BlockEstimate(np.zeros(1), np.array([[fisher]]), np.array([False]), 0.0, 10))
-        assert average_warnings(average, ["length_scale"]) == [
-            "The estimate of hyper-parameter length_scale is that of a single segment."
-        ]
-
-    def test_segments_that_disagree_are_told(self):
-        rng = np.random.default_rng(1)
-        X = rng.uniform(0, 4, size=(300, 2))
-        y = 1e-3 * rng.normal(size=300)
-        y[:100] = np.linalg.cholesky(TRUTH(X[:100])) @ rng.normal(size=100)
-        with pytest.warns(ConvergenceWarning) as told:
-            learn(
-                DEFAULT, X, y, segment(X, scheme=np.repeat([0, 1, 2], 100)), method="fisher_average", tolerance=None
-            )
-        assert any("segments disagree" in str(warning.message) for warning in told)
-
-    def test_interrupted_in_the_second_round(self, data):
-        X, y, segments = data
-        calls = itertools.count()
-
-        def press(_):
-            if next(calls) == len(segments) + 3:
-                raise KeyboardInterrupt
-
-        options = {"method": "fisher_average", "mean": "constant", "tolerance": None, "on_interrupt": "return"}
-        with pytest.warns(ConvergenceWarning, match="interrupted"):
-            result = learn(DEFAULT, X, y, segments, callback=press, **options)
-        assert result.n_segments == len(segments)
-        assert (np.diag(result.mean_covariance) > 0).all()
-
-
-class TestRecursiveEstimate:
-    def parts(self, rng, n=5):
-        roots = rng.normal(size=(n, 3, 3))
-        return [(rng.normal(size=3), root @ root.T) for root in roots]
-
-    def test_is_the_weighted_average(self, rng):
-        parts = self.parts(rng)
-        estimate = RecursiveEstimate.empty(3)
-        for theta, fisher in parts:
-            estimate = estimate.add(theta, fisher)
-        total = sum(fisher for _, fisher in parts)
-        expected = np.linalg.solve(total, sum(fisher @ theta for theta, fisher in parts))
-        np.testing.assert_allclose(estimate.theta, expected)
-        np.testing.assert_allclose(estimate.covariance, np.linalg.inv(total))
-        np.testing.assert_allclose(estimate.standard_errors, np.sqrt(np.diag(np.linalg.inv(total))))
-        assert estimate.n_segments == 5
-
-    def test_merging_is_adding_in_any_order(self, rng):
-        parts = self.parts(rng)
-        singles = [RecursiveEstimate.empty(3).add(*part) for part in parts]
-        sequential = RecursiveEstimate.empty(3)
-        for part in parts:
-            sequential = sequential.add(*part)
-        left = singles[0].merge(singles[1]).merge(singles[2]).merge(singles[3]).merge(singles[4])
-        right = singles[4].merge(singles[3].merge(singles[2].merge(singles[1].merge(singles[0]))))
-        for merged in (left, right, pickle.loads(pickle.dumps(right))):
-            np.testing.assert_allclose(merged.theta, sequential.theta)
-            np.testing.assert_allclose(merged.covariance, sequential.covariance)
-            assert merged.n_segments == 5
-
-    def test_a_parameter_that_nothing_is_known_about(self):
-        estimate = RecursiveEstimate.empty(2).add([1.0, 5.0], [[2.0, 0.0], [0.0, 0.0]])
-        np.testing.assert_array_equal(estimate.known, [True, False])
-        assert estimate.theta[0] == pytest.approx(1)
-        assert np.isnan(estimate.theta[1])
-        np.testing.assert_allclose(np.diag(estimate.covariance), [0.5, np.inf])
-
-    def test_bad_input(self):
-        estimate = RecursiveEstimate.empty(2)
-        with pytest.raises(ValueError, match="must have shapes"):
-            estimate.add([1.0], [[1.0]])
-        with pytest.raises(ValueError, match="must be finite"):
-            estimate.add([1.0, np.nan], np.eye(2))
-        with pytest.raises(ValueError, match="do not merge"):
-            estimate.merge(RecursiveEstimate.empty(3))
 
 
 class TestStart:
