@@ -246,7 +246,7 @@ class TestLinearAlgebra:
         assert 0 < tempering <= 1e-11
         np.testing.assert_allclose(lower @ lower.T, np.eye(n) - (1 - tempering) * singular, atol=1e-15)
 
-    @pytest.mark.parametrize("n", [5, 60])
+    @pytest.mark.parametrize("n", [5, 60, 201, 700])
     def test_inverse_of_a_factor_and_its_weighted_square(self, n, rng):
         root = rng.normal(size=(3, n, n + 2))
         A = root @ root.transpose(0, 2, 1)

@@ -24,6 +24,7 @@ TEMPERING_START = 1e-13
 """Least fraction of a term's covariance that is added to it where its data pin the latent down beyond rounding."""
 TEMPERING_END = 1e-4
 
+_RECURSIVE, _LEAF = 640, 96  # sizes between which a triangle is inverted by halves
 _SMALL = 32  # matrices up to this size are factorised and solved across the batch, larger ones one by one
 
 
@@ -146,8 +147,22 @@ def invert_lower(lower: Floats) -> Floats:
         return solve_lower(lower, np.broadcast_to(np.eye(n), lower.shape).copy())
     lower *= _on_and_below(n)
     for matrix in lower.reshape(-1, n, n):
-        dtrtri(matrix.T, lower=0, overwrite_c=1)
+        _invert_triangle(matrix)
     return lower
+
+
+def _invert_triangle(matrix: Floats) -> None:
+    """Invert one triangular matrix in place."""
+    n = len(matrix)
+    if n > _RECURSIVE:
+        dtrtri(matrix.T, lower=0, overwrite_c=1)
+    elif n <= _LEAF:
+        matrix[...] = dtrtri(matrix.T, lower=0)[0].T
+    else:  # by halves, whose products are faster than LAPACK's own loops at these sizes
+        first, second = slice(0, n // 2), slice(n // 2, n)
+        _invert_triangle(matrix[first, first])
+        _invert_triangle(matrix[second, second])
+        matrix[second, first] = -(matrix[second, second] @ (matrix[second, first] @ matrix[first, first]))
 
 
 @lru_cache(maxsize=8)

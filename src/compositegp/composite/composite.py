@@ -64,7 +64,9 @@ class Stack:
     def term_weights(self) -> Floats:
         """Weight of the term that ends with each stage, shape (blocks, stages)."""
         # Σ_stages ω_s ln p(y_s | y_<s, z) = Σ_s (ω_s − ω_s+1) ln p(y_≤s | z)
-        return self.weights - np.pad(self.weights[:, 1:], ((0, 0), (0, 1)))
+        weights = self.weights.copy()
+        weights[:, :-1] -= self.weights[:, 1:]
+        return weights
 
     def terms(self) -> Iterator[Term]:
         """Terms that the blocks stand for."""
