@@ -1,6 +1,6 @@
 """What a composite costs against the exact Gaussian process, before any data are seen."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.analysis.errors import actual_mse, quadratic_form
 from compositegp.analysis.predictor import Predictor, predictor
 from compositegp.arrays import Floats, Indices
-from compositegp.composite import Composite, Observations
+from compositegp.composite import Composite, Observations, check_composite
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_points
 
@@ -146,9 +146,7 @@ def compare(
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=None, noise_variance=noise_variance)
     tests = check_points(Z, "Z", points.shape[1])
     sites = None if inducing is None else check_points(inducing, "inducing", points.shape[1])
-    if not isinstance(composite, Composite):
-        raise ValueError(f"composite must be a Composite; found {composite!r:.80}.")
-    ours = predictor(data, tests, composite, sites)
+    ours = predictor(data, tests, check_composite(composite), sites)
     mse = actual_mse(data, tests, ours.coefficients)
     nearby = _nearby(data, tests, check_count(exact_limit, "exact_limit"), check_count(neighbours, "neighbours"))
     exact = _exact(data, tests, nearby)
@@ -172,13 +170,7 @@ def compare(
 
 def _exact(data: Observations, Z: Floats, nearby: Indices | None) -> Predictor:
     if nearby is not None:
-        noise = data.noise_variance
-        data = replace(
-            data,
-            X=data.X[nearby],
-            columns=data.columns[nearby],
-            noise_variance=None if noise is None else noise[nearby],
-        )
+        data = data.take(nearby)
     return predictor(data, Z, Composite.full(len(data.X)), None)
 
 

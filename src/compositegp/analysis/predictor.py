@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats
 from compositegp.composite import Composite, FactoredStack, Latent, Observations, factor_stacks
-from compositegp.composite.evidence import loadings, resolvable
+from compositegp.composite.evidence import loadings, resolvable, too_much_evidence
 from compositegp.composite.factors import batches
 from compositegp.kernels import diagonal, gram
 from compositegp.linalg import (
@@ -117,10 +117,7 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
         information = -float((weights * np.log(np.einsum("bii->bi", lower))).sum())
         precision = np.einsum("bnr,bns->rs", weighted, U, optimize=True)
         return _BlockShifts(precision, weighted.transpose(0, 2, 1) @ V, information)
-    raise np.linalg.LinAlgError(
-        f"A segment says more about the latent values than a Gaussian process with kernel {kernel} allows. Add a "
-        "WhiteKernel to the kernel."
-    )
+    raise too_much_evidence(kernel, f"One of the segments {', '.join(map(str, part.stack.numbers))}")
 
 
 def _pointwise_information(kernel: Kernel, part: FactoredStack, Z: Floats, prior_variance: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """The mechanism: everything is a weighted sum, over small sets of points, of an exact GP's quantity."""
 
-from compositegp.composite.composite import Composite, Stack, Term
+from compositegp.composite.composite import Composite, Stack, Term, check_composite
 from compositegp.composite.conditioning import conditioning_sets
 from compositegp.composite.evidence import Evidence, collect_evidence
 from compositegp.composite.factors import FactoredStack, Observations, factor_stacks
@@ -17,6 +17,7 @@ __all__ = [
     "Score",
     "Stack",
     "Term",
+    "check_composite",
     "collect_evidence",
     "conditioning_sets",
     "factor_stacks",

@@ -224,3 +224,12 @@ def _stack(blocks: list[_Block], numbers: Any = None) -> tuple[Stack, ...]:
         )
         for stops, positions in alike.items()
     )
+
+
+def check_composite(composite: Any) -> Composite:
+    """A composite."""
+    if not isinstance(composite, Composite):
+        raise ValueError(
+            f"composite must be a Composite, such as Composite.marginal(segment(X)); found {composite!r:.80}."
+        )
+    return composite

@@ -81,6 +81,15 @@ def resolvable(latent: Latent, W: Floats) -> Iterator[tuple[Floats, float]]:
     yield np.where(latent.strengths < _RESOLUTIONS[-1], 0.0, W), TEMPERING_END
 
 
+def too_much_evidence(kernel: Kernel, segment: str) -> LinAlgError:
+    """The error to raise for a segment whose evidence cannot be resolved."""
+    return LinAlgError(
+        f"{segment} says more about the latent values than a Gaussian process with kernel {kernel} allows. Add a "
+        "WhiteKernel to the kernel, or check that it is positive definite (a periodic kernel is so on one column only: "
+        "see OnColumns)."
+    )
+
+
 def collect_evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Evidence:
     """Weighted sum, over the terms of some blocks, of their evidence about the latent."""
     n, r = factored.innovations.shape[1], latent.root.shape[1]
@@ -105,11 +114,7 @@ def _resolve(kernel: Kernel, latent: Latent, part: FactoredStack, form: _Form) -
             return form(W, part, limit)
         except SingularMatrixError as error:
             number = part.stack.numbers[error.index]
-    raise LinAlgError(
-        f"Segment {number} says more about the latent values than a Gaussian process with kernel {kernel} allows. "
-        "Add a WhiteKernel to the kernel, or check that it is positive definite (a periodic kernel is so on one "
-        "column only: see OnColumns)."
-    )
+    raise too_much_evidence(kernel, f"Segment {number}")
 
 
 def _by_data(W: Floats, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:

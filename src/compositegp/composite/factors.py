@@ -68,6 +68,16 @@ class Observations:
         columns = np.concatenate([mean.columns(points), residuals[:, None]], axis=1)
         return cls(kernel, mean, points, columns, check_noise_variance(noise_variance, len(points)))
 
+    def take(self, indices: Any) -> "Observations":
+        """Some of the observations, in the order given."""
+        noise = self.noise_variance
+        return replace(
+            self,
+            X=self.X[indices],
+            columns=self.columns[indices],
+            noise_variance=None if noise is None else noise[indices],
+        )
+
     def with_kernel(self, kernel: Kernel) -> "Observations":
         """The same data under another kernel."""
         return replace(self, kernel=kernel)

@@ -68,14 +68,7 @@ def _tasks(observations: Observations, composite: Composite) -> Iterator[tuple[O
 def restrict(observations: Observations, stack: Stack) -> tuple[Observations, Stack]:
     """The observations of some blocks alone, and the blocks counted in them."""
     indices = stack.indices.ravel()
-    noise = observations.noise_variance
-    part = replace(
-        observations,
-        mean=as_mean(None),  # its columns are all that is needed of it
-        X=observations.X[indices],
-        columns=observations.columns[indices],
-        noise_variance=None if noise is None else noise[indices],
-    )
+    part = replace(observations.take(indices), mean=as_mean(None))  # its columns are all that is needed of the mean
     return part, replace(stack, indices=np.arange(len(indices)).reshape(stack.indices.shape))
 
 

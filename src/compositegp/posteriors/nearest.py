@@ -74,7 +74,7 @@ def nearest(
     result = Marginals(np.empty(len(points)), np.empty(len(points)))
     tasks = list(_tasks(members, sets))
     found = Parallel(n_jobs=n_jobs)(
-        delayed(_predict)(_restrict(data, chosen), points[own], len(chosen)) for own, chosen in tasks
+        delayed(_predict)(data.take(chosen.ravel()), points[own], len(chosen)) for own, chosen in tasks
     )
     for (own, _), (means, variances) in zip(tasks, found, strict=True):
         result.mean[own], result.variance[own] = means, variances
@@ -107,18 +107,6 @@ def _tasks(members: list[Indices], sets: Any) -> Iterator[tuple[Any, Any]]:
         for start in range(0, len(alike), _TASK_GROUPS):
             numbers = alike[start : start + _TASK_GROUPS]
             yield np.stack([members[number] for number in numbers]), sets[numbers]
-
-
-def _restrict(data: Observations, chosen: Any) -> Observations:
-    """The observations of some groups, one group after the other."""
-    flat, noise = chosen.ravel(), data.noise_variance
-    return Observations(
-        data.kernel,
-        data.mean,
-        data.X[flat],
-        data.columns[flat],
-        None if noise is None else noise[flat],
-    )
 
 
 def _predict(data: Observations, Z: Floats, n_groups: int) -> tuple[Floats, Floats]:

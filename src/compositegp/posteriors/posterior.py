@@ -13,6 +13,7 @@ from compositegp.composite import (
     FactoredStack,
     Latent,
     Observations,
+    check_composite,
     collect_evidence,
     factor_stacks,
 )
@@ -55,7 +56,7 @@ def factorize(
     FactoredComposite
     """
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
-    with blas_threads_for(_check_composite(composite).largest_block):
+    with blas_threads_for(check_composite(composite).largest_block):
         return FactoredComposite(data, composite, tuple(factor_stacks(data, composite)))
 
 
@@ -99,7 +100,7 @@ def posterior(
     Belief
     """
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
-    return _posterior(data, composite, factor_stacks(data, _check_composite(composite)), Z, inducing)
+    return _posterior(data, composite, factor_stacks(data, check_composite(composite)), Z, inducing)
 
 
 def _posterior(
@@ -127,11 +128,3 @@ def _evidence(
         for factored in stacks:
             total = total.plus(collect_evidence(data.kernel, latent, factored))
         return latent, total
-
-
-def _check_composite(composite: Any) -> Composite:
-    if not isinstance(composite, Composite):
-        raise ValueError(
-            f"composite must be a Composite, such as Composite.marginal(segment(X)); found {composite!r:.80}."
-        )
-    return composite

@@ -4,12 +4,11 @@ import contextlib
 from typing import Any
 
 import numpy as np
-from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, add_to_diagonal
 from compositegp.composite import Composite, Observations, collect_evidence, factor_stacks
-from compositegp.composite.evidence import loadings, resolvable
+from compositegp.composite.evidence import loadings, resolvable, too_much_evidence
 from compositegp.linalg import (
     SingularMatrixError,
     cholesky,
@@ -90,11 +89,7 @@ def update(
             with contextlib.suppress(SingularMatrixError):
                 moments = _update(location, scale, W, factored.innovations[0, :, 0], limit)
                 return Belief.of(Whitened(latent, *moments))
-    raise LinAlgError(
-        f"The segment of {len(data.X)} point(s) says more about the latent values than a Gaussian process with "
-        f"kernel {kernel} allows. Add a WhiteKernel to the kernel, or check that it is positive definite (a "
-        "periodic kernel is so on one column only: see OnColumns)."
-    )
+    raise too_much_evidence(data.kernel, f"The segment of {len(data.X)} point(s)")
 
 
 def _update(location: Floats, scale: Floats, W: Floats, innovations: Floats, limit: float) -> tuple[Floats, Floats]:
