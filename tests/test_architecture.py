@@ -13,6 +13,7 @@ LAYERS = [
     {"composite"},
     {"posteriors", "learning", "analysis"},
     {"committee"},
+    {"estimators"},
 ]
 
 

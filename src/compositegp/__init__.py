@@ -6,6 +6,7 @@ Gaussian process's quantity on that small set.
 
 from compositegp import analysis, committee
 from compositegp.composite import Composite, conditioning_sets, segment
+from compositegp.estimators import CompositeGPRegressor
 from compositegp.kernels import OnColumns
 from compositegp.learning import LearningResult, Progress, RecursiveEstimate, fisher_information, learn
 from compositegp.linalg import NumericalWarning
@@ -28,6 +29,7 @@ __all__ = [
     "Basis",
     "Belief",
     "Composite",
+    "CompositeGPRegressor",
     "Constant",
     "Estimated",
     "FactoredComposite",

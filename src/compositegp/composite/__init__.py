@@ -6,6 +6,7 @@ from compositegp.composite.evidence import Evidence, collect_evidence
 from compositegp.composite.factors import FactoredStack, Observations, factor_stacks
 from compositegp.composite.latent import Latent
 from compositegp.composite.likelihood import Score, score
+from compositegp.composite.relevance import influence_bounds, least_noise
 from compositegp.composite.segments import segment
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "collect_evidence",
     "conditioning_sets",
     "factor_stacks",
+    "influence_bounds",
+    "least_noise",
     "score",
     "segment",
 ]

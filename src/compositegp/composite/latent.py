@@ -1,6 +1,7 @@
 """The latent that a composite informs about: z at the test points, or u at the inducing points."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -64,6 +65,11 @@ class Latent:
         if self.unroot is None:
             return solve_right(self.root, covariances)
         return np.asarray(covariances @ self.unroot)
+
+    @cached_property
+    def inverse_norm(self) -> float:
+        """Frobenius norm of the map from z to ξ."""
+        return float(np.linalg.norm(self.whiten(np.eye(len(self.points)))))
 
     @property
     def coordinates(self) -> Floats:

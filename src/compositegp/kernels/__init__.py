@@ -5,13 +5,16 @@ and the derivative in ``kernel.theta`` as a `pullback` of a cotangent or a full 
 """
 
 from compositegp.kernels import algebra, stationary  # noqa: F401  (their import registers the rules)
+from compositegp.kernels.bounds import Boxes, covariance_bounds
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.evaluation import Linearized, diagonal, gram, jacobian, linearize, pullback
 from compositegp.kernels.scales import in_length_scales
 
 __all__ = [
+    "Boxes",
     "Linearized",
     "OnColumns",
+    "covariance_bounds",
     "diagonal",
     "gram",
     "in_length_scales",

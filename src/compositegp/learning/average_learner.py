@@ -8,8 +8,8 @@ from compositegp.arrays import Floats
 from compositegp.composite import Score
 from compositegp.learning.averaging import Average, averages
 from compositegp.learning.information import pseudo_invert_information
+from compositegp.learning.messages import parameter_names
 from compositegp.learning.passes import total_score
-from compositegp.learning.result import parameter_names
 from compositegp.learning.scoring import Optimum, least_squares_step
 from compositegp.learning.task import Found, Task
 
@@ -70,17 +70,15 @@ def _finished(
 
 def _found(task: Task, average: Average, coefficients: Floats, coefficient_covariance: Floats) -> Found:
     estimate, kernel = average.estimate, task.data.kernel
-    known = estimate.known
-    theta = np.where(known, estimate.theta, kernel.theta)
     return Found(
-        np.clip(theta, kernel.bounds[:, 0], kernel.bounds[:, 1]),
+        average.theta_or(kernel.theta, kernel.bounds),
         estimate.covariance,
         coefficients,
         coefficient_covariance,
         average.log_likelihood,
         average.n_points,
         average.n_segments,
-        bool(known.all()),
+        bool(estimate.known.all()),
         average.n_left_out,
         average.n_at_bound,
         _warnings(average, parameter_names(kernel)),

@@ -66,6 +66,20 @@ class Average(NamedTuple):
         """Before any segment."""
         return cls(RecursiveEstimate.empty(p), 0.0, 0.0, 0, 0, np.zeros(p, dtype=int))
 
+    @classmethod
+    def known(cls, theta: Floats, covariance: Floats, n_segments: int, n_points: float) -> "Average":
+        """An estimate with an error covariance, infinite where nothing is known, to be averaged with further ones."""
+        finite = np.flatnonzero(np.isfinite(np.diagonal(covariance)))
+        precision = np.zeros_like(covariance)
+        precision[np.ix_(finite, finite)] = np.linalg.pinv(covariance[np.ix_(finite, finite)], hermitian=True)
+        estimate = RecursiveEstimate(precision, precision @ theta, n_segments, np.diagonal(precision).copy())
+        return cls(estimate, 0.0, n_points, n_segments, 0, np.zeros(len(theta), dtype=int))
+
+    def theta_or(self, start: Floats, bounds: Floats) -> Floats:
+        """θ̄ within bounds; where nothing is known, where it began."""
+        theta = np.where(self.estimate.known, self.estimate.theta, start)
+        return np.clip(theta, bounds[:, 0], bounds[:, 1])
+
     def add(self, found: BlockEstimate | None) -> "Average":
         """Add a segment's estimate; None is one that failed."""
         if found is None or not np.isfinite(found.fisher).all():

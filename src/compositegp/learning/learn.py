@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
@@ -15,12 +14,12 @@ from compositegp.composite import Observations
 from compositegp.learning.average_learner import learn_by_average
 from compositegp.learning.information import pseudo_invert_information
 from compositegp.learning.likelihood_learner import learn_by_likelihood
+from compositegp.learning.messages import messages_about
 from compositegp.learning.progress import Progress, Reporter
-from compositegp.learning.result import LearningResult, parameter_names
+from compositegp.learning.result import LearningResult
 from compositegp.learning.starting import data_scale, starting_kernel
 from compositegp.learning.task import Found, Task
 from compositegp.learning.terms import Terms
-from compositegp.linalg import NumericalWarning
 from compositegp.means import Basis, Estimated, as_mean
 from compositegp.messages import warn_caller
 from compositegp.validation import check_kernel, check_points
@@ -47,6 +46,7 @@ def learn(
     callback: Callable[[Progress], None] | None = None,
     progress: bool = False,
     on_interrupt: str = "raise",
+    warn: bool = True,
 ) -> LearningResult:
     """Learn hyper-parameters, and the coefficients of the mean, with their standard errors.
 
@@ -86,6 +86,8 @@ def learn(
         Show a progress bar on a terminal.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does: raise KeyboardInterrupt, or warn and return the best so far.
+    warn : bool
+        Warn of what a user has to know before trusting the result, which is in its `messages` in any case.
 
     Returns
     -------
@@ -136,43 +138,14 @@ def learn(
         interrupted = True
     finally:
         reporter.close()
-    if interrupted:
-        warn_caller("Learning was interrupted; this is the best so far.", ConvergenceWarning)
-    return _result(task.best, data, given_mean, reporter, interrupted)
+    result = _result(task.best, data, given_mean, reporter, interrupted)
+    for message in result.messages if warn else ():
+        warn_caller(message.text, message.category)
+    return result
 
 
 def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, interrupted: bool) -> LearningResult:
     kernel = data.kernel.clone_with_theta(found.theta)
-    told = []
-    for name, value, (lower, upper) in zip(parameter_names(kernel), found.theta, data.kernel.bounds, strict=True):
-        if min(value - lower, upper - value) < 1e-6:
-            told.append(name)
-            bound = "lower" if value - lower < upper - value else "upper"
-            warn_caller(
-                f"Hyper-parameter {name} ended on its {bound} bound, {np.exp(value):.3g}. Widen the bound, fix the "
-                "parameter, or leave that part of the kernel out.",
-                ConvergenceWarning,
-            )
-    errors = np.sqrt(np.diagonal(found.theta_covariance))
-    vague = [name for name, error in zip(parameter_names(kernel), errors, strict=True) if error > 1]
-    vague = [name for name in vague if name not in told]
-    if vague and not interrupted:
-        warn_caller(
-            f"Hyper-parameter(s) {', '.join(vague)}: the data that were read do not tell the order of magnitude, or "
-            "cannot tell one from another. Fix what is not needed, or leave it out of the kernel.",
-            ConvergenceWarning,
-        )
-    if found.jitter:
-        warn_caller(
-            f"The covariance of a segment under kernel {kernel} is singular in double precision; up to "
-            f"{found.jitter:.0e} of its mean diagonal was added as noise, which distorts the estimates. Add a "
-            "WhiteKernel to the kernel.",
-            NumericalWarning,
-        )
-    for message in found.warnings:
-        warn_caller(message, ConvergenceWarning)
-    if not found.converged and not interrupted:
-        warn_caller("Learning did not converge; the result is the best that was found.", ConvergenceWarning)
     learned = mean
     if len(found.coefficients):
         assert data.mean.coefficients is not None
@@ -192,6 +165,7 @@ def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, int
         found.n_at_bound,
         found.converged and not interrupted,
         reporter.history,
+        messages_about(found, kernel, interrupted),
     )
 
 

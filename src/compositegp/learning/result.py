@@ -1,12 +1,13 @@
 """What learning returns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats
+from compositegp.learning.messages import Message, parameter_names
 from compositegp.learning.progress import Progress
 
 
@@ -40,6 +41,8 @@ class LearningResult:
         Segments whose estimate of a parameter sat on a bound, and was left out for that parameter.
     converged : bool
     history : list of Progress
+    messages : list of Message
+        What a user has to know before trusting the result; `learn` warns of each.
     """
 
     kernel: Kernel
@@ -55,6 +58,7 @@ class LearningResult:
     n_at_bound: Floats
     converged: bool
     history: list[Progress]
+    messages: list[Message] = field(default_factory=list)
 
     @property
     def theta_standard_errors(self) -> Floats:
@@ -74,16 +78,3 @@ class LearningResult:
             error = np.sqrt(self.mean_covariance[number, number])
             lines.append(f"  {f'mean coefficient {number}':32s} {value:12.5g} ± {error:.2g}")
         return "\n".join(lines)
-
-
-def parameter_names(kernel: Kernel) -> list[str]:
-    """Names of the entries of ``kernel.theta``, as in ``kernel.get_params()``, numbered where there are several."""
-    names = []
-    for hyperparameter in kernel.hyperparameters:
-        if not hyperparameter.fixed:
-            single = hyperparameter.n_elements == 1
-            names += [
-                hyperparameter.name if single else f"{hyperparameter.name}[{position}]"
-                for position in range(hyperparameter.n_elements)
-            ]
-    return names

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -19,6 +19,7 @@ from compositegp.threads import blas_threads_for
 from compositegp.validation import check_count, check_points
 
 _TASK_GROUPS = 64
+_HELD_NEIGHBOURS = 2**22  # indices of neighbours held at once
 _CANDIDATES = 2  # nearest points of the centre of a group, for each point wanted, among which the group chooses
 
 
@@ -66,37 +67,64 @@ def nearest(
         )
     data = Observations.checked(kernel, X, y, mean=model, noise_variance=noise_variance)
     points = check_points(Z, "Z", data.X.shape[1])
-    size = min(check_count(size, "size"), len(data.X))
-    one_by_one = check_count(group_size, "group_size") == 1
-    groups = None if one_by_one else segment(points, group_size, kernel=data.kernel)
-    sets = _nearest_sets(data, points, groups, size)
-    members = groups if groups is not None else [np.array([i]) for i in range(len(points))]
-    result = Marginals(np.empty(len(points)), np.empty(len(points)))
-    tasks = list(_tasks(members, sets))
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_predict)(data.take(chosen.ravel()), points[own], len(chosen)) for own, chosen in tasks
-    )
-    for (own, _), (means, variances) in zip(tasks, found, strict=True):
-        result.mean[own], result.variance[own] = means, variances
-    return result
+    size, group_size = check_count(size, "size"), check_count(group_size, "group_size")
+    return NearestPredictor(data).predict(points, size, group_size, n_jobs=n_jobs)
 
 
-def _nearest_sets(data: Observations, Z: Floats, groups: list[Indices] | None, size: int) -> Any:
-    """Observations nearest to each group, shape (groups, size)."""
-    scaled, tests = in_length_scales(data.kernel, data.X), in_length_scales(data.kernel, Z)
-    tree = KDTree(scaled)
-    if groups is None:
-        return tree.query(tests, k=[*range(1, size + 1)], workers=-1)[1]
-    centres = np.stack([tests[group].mean(axis=0) for group in groups])
-    count = min(len(scaled), _CANDIDATES * size)
-    candidates = tree.query(centres, k=[*range(1, count + 1)], workers=-1)[1]
-    if count == size:
-        return candidates
-    sets = np.empty((len(groups), size), dtype=np.intp)
-    for chosen, group, near in zip(sets, groups, candidates, strict=True):
-        distances, _ = KDTree(tests[group]).query(scaled[near])
-        chosen[:] = near[np.argpartition(distances, size)[:size]]
-    return sets
+class NearestPredictor:
+    """Data with a search tree: serves any number of test points, some thousand at a time.
+
+    Parameters
+    ----------
+    data : Observations
+        Its mean is known or `Estimated`.
+    """
+
+    def __init__(self, data: Observations) -> None:
+        self.data = data
+        self._scaled = in_length_scales(data.kernel, data.X)
+        self._tree = KDTree(self._scaled)
+
+    def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
+        """Predict each latent value at `Z`: see `nearest`."""
+        groups = self._groups(Z, group_size)
+        size = min(size, len(self.data.X))
+        result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
+        step = max(1, _HELD_NEIGHBOURS // (_CANDIDATES * size))
+        for start in range(0, len(groups), step):
+            members = groups[start : start + step]
+            tasks = list(_tasks(members, self._sets(Z, members, size, n_jobs)))
+            found = Parallel(n_jobs=n_jobs)(
+                delayed(_predict)(self.data.take(chosen.ravel()), Z[own], len(chosen)) for own, chosen in tasks
+            )
+            for (own, _), (means, variances) in zip(tasks, found, strict=True):
+                result.mean[own], result.variance[own] = means, variances
+        return result
+
+    def union(self, Z: Floats, size: int, group_size: int) -> Indices:
+        """The observations that any group of `Z` is predicted from, ascending."""
+        return np.unique(self._sets(Z, self._groups(Z, group_size), min(size, len(self.data.X)), None))
+
+    def _groups(self, Z: Floats, group_size: int) -> list[Indices]:
+        if group_size == 1:
+            return list(np.arange(len(Z))[:, None])
+        return segment(Z, group_size, kernel=self.data.kernel)
+
+    def _sets(self, Z: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
+        """Observations nearest to each group, shape (groups, size)."""
+        tests = in_length_scales(self.data.kernel, Z)
+        centres = np.stack([tests[group].mean(axis=0) for group in groups])
+        alone = max(len(group) for group in groups) == 1
+        count = min(len(self._scaled), size if alone else _CANDIDATES * size)
+        workers = effective_n_jobs(n_jobs)
+        candidates = self._tree.query(centres, k=[*range(1, count + 1)], workers=workers)[1]
+        if count == size:
+            return candidates
+        sets = np.empty((len(groups), size), dtype=np.intp)
+        for chosen, group, near in zip(sets, groups, candidates, strict=True):
+            distances, _ = KDTree(tests[group]).query(self._scaled[near])
+            chosen[:] = near[np.argpartition(distances, size)[:size]]
+        return sets
 
 
 def _tasks(members: list[Indices], sets: Any) -> Iterator[tuple[Any, Any]]:

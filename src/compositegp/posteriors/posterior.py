@@ -107,13 +107,25 @@ def _posterior(
     data: Observations, composite: Composite, stacks: Iterable[FactoredStack], Z: Any, inducing: Any
 ) -> Belief:
     points = check_points(Z, "Z", data.X.shape[1])
-    coefficients = data.mean.coefficients
     if inducing is not None:
         inducing_points = check_points(inducing, "inducing", data.X.shape[1])
-        latent, total = _evidence(data, composite, stacks, inducing_points)
-        about_u = condition(latent, total.plus(prior_evidence(latent, coefficients)))
+        about_u = belief_about_inducing(data, composite, stacks, inducing_points)
         return project(about_u, data.kernel, points, mean=data.mean)
     latent, total = _evidence(data, composite, stacks, points)
+    return believe(data, latent, total)
+
+
+def belief_about_inducing(
+    data: Observations, composite: Composite, stacks: Iterable[FactoredStack], points: Floats
+) -> Belief:
+    """Belief about the latent values at inducing points; an estimated mean is the prior that the data update."""
+    latent, total = _evidence(data, composite, stacks, points)
+    return condition(latent, total.plus(prior_evidence(latent, data.mean.coefficients)))
+
+
+def believe(data: Observations, latent: Latent, total: Evidence) -> Belief:
+    """Belief about a latent from the evidence of all the terms."""
+    coefficients = data.mean.coefficients
     if isinstance(coefficients, Estimated):
         return condition_on_estimate(latent, total, coefficients)
     return condition(latent, total.plus(prior_evidence(latent, coefficients)))

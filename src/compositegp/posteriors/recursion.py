@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, add_to_diagonal
-from compositegp.composite import Composite, Observations, collect_evidence, factor_stacks
+from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
 from compositegp.composite.evidence import loadings, resolvable, too_much_evidence
 from compositegp.linalg import (
     SingularMatrixError,
@@ -16,7 +16,7 @@ from compositegp.linalg import (
     solve_lower,
     solve_lower_vectors,
 )
-from compositegp.means import as_mean
+from compositegp.means import MeanModel, as_mean
 from compositegp.posteriors.belief import Belief, Whitened, condition
 from compositegp.threads import blas_threads_for
 from compositegp.validation import check_points
@@ -111,3 +111,44 @@ def _update(location: Floats, scale: Floats, W: Floats, innovations: Floats, lim
     # Σ̃_{z|y_1:k} = Σ̃ − Σ̃ Hᵀ G⁻¹ H Σ̃, by its root
     remaining, _ = cholesky_of_complement(gain.T @ gain)
     return location, scale @ remaining
+
+
+def rebase(belief: Belief, kernel: Kernel) -> Belief:
+    """The belief that the same evidence gives under another prior: for hyper-parameters that become better known.
+
+    What the segments so far say about z, each under the hyper-parameters of its time, is kept; p(z) is exchanged.
+
+    Parameters
+    ----------
+    belief : Belief
+        From `prior`, `update` or `rebase`.
+    kernel : scikit-learn kernel
+
+    Returns
+    -------
+    Belief
+    """
+    if belief.whitened is None:
+        raise ValueError(f"belief must come from prior, update or posterior; found {belief!r}.")
+    old, location, scale, natural = belief.whitened
+    new = Latent.prior(kernel, old.points, MeanModel(lambda _: old.mean, lambda _: old.basis, None))
+    r_old, r_new, q = old.root.shape[1], new.root.shape[1], old.basis.shape[1]
+    if natural is None:
+        root = solve_lower(*_as_lower(scale))
+        precision = root.T @ root  # I + Σ Λ
+        matrix = np.zeros((r_old + 1, r_old + 1))
+        matrix[:-1, :-1] = precision - np.eye(r_old)
+        matrix[:-1, -1] = matrix[-1, :-1] = precision @ location
+    else:
+        matrix = natural.matrix
+    change = np.eye(r_old + q + 1, r_new + q + 1)
+    change[:r_old, :r_new] = old.whiten(new.root.T.copy()).T
+    change[r_old:, :r_new], change[:r_old, r_new:] = 0.0, 0.0
+    change[r_old:, r_new:] = np.eye(q + 1)
+    return condition(new, Evidence(change.T @ matrix @ change))
+
+
+def _as_lower(scale: Floats) -> tuple[Floats, Floats]:
+    """A triangular root of scale · scaleᵀ, and the identity to solve for."""
+    upper: Any = np.linalg.qr(scale.T, mode="r")
+    return np.ascontiguousarray(upper.T), np.eye(len(scale))

@@ -1,0 +1,64 @@
+"""What users pass to fit and predict, checked as scikit-learn does, with missing targets taken out."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
+
+from compositegp.arrays import Floats
+from compositegp.messages import warn_caller
+from compositegp.validation import check_noise_variance
+
+
+class Training(NamedTuple):
+    """Training data with every target observed.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    noise_variance : array of shape (n,) or None
+    observed : boolean array
+        Which of the rows passed in these are.
+    """
+
+    X: Floats
+    y: Floats
+    noise_variance: Floats | None
+    observed: Any
+
+
+def read_training(estimator: Any, X: Any, y: Any, noise_variance: Any, *, reset: bool) -> Training:
+    """Check training data; rows whose target is NaN are not observed, and are left out with a warning."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    points = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C")
+    targets = read_targets(y)
+    check_consistent_length(points, targets)
+    variances = check_noise_variance(noise_variance, len(points))
+    observed = ~np.isnan(targets)
+    if observed.all():
+        return Training(points, targets, variances, observed)
+    missing = int((~observed).sum())
+    if missing == len(targets):
+        raise ValueError("Input y contains NaN in every row: nothing was observed. Check the target column.")
+    warn_caller(
+        f"y is NaN in {missing} of {len(targets)} rows: they are taken as not observed and left out.", UserWarning
+    )
+    variances = None if variances is None else variances[observed]
+    return Training(points[observed], targets[observed], variances, observed)
+
+
+def read_targets(y: Any) -> Floats:
+    """Targets as a float64 array (n,), in which NaN is allowed and infinity is not."""
+    values = check_array(
+        y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y", ensure_min_samples=1
+    )
+    return np.ascontiguousarray(column_or_1d(values, warn=True))
+
+
+def read_points(estimator: Any, X: Any) -> Floats:
+    """Test points, with the columns that the estimator was fitted to."""
+    return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64, order="C"))

@@ -1,0 +1,454 @@
+"""The estimator: scikit-learn's GaussianProcessRegressor, without its limit of ten thousand points."""
+
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from compositegp.analysis import Report, compare
+from compositegp.arrays import Floats
+from compositegp.composite.segments import SCHEMES
+from compositegp.estimators import storage
+from compositegp.estimators.fitting import choices_of, fit_state
+from compositegp.estimators.inputs import read_points, read_training
+from compositegp.estimators.modes import PREDICTIONS
+from compositegp.estimators.predictive import Predictive, predictive
+from compositegp.estimators.state import State
+from compositegp.estimators.streaming import absorb, begin, watch
+from compositegp.learning import LearningResult
+from compositegp.learning.learn import METHODS
+from compositegp.means import Estimated
+
+
+class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
+
+    With fewer observations than `n_neighbors`, it is the exact Gaussian process.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        Covariance of the observations; a WhiteKernel part is their noise. Left out: Matérn 3/2 with one length scale
+        for each column, and noise, on standardised data. Without a noise part the data are taken as exact.
+    segment_size : int
+        Observations in a segment, at most.
+    segmentation : {"auto", "nested", "tree", "sequential", "interleaved", "random"} or array of n labels
+        How segments are made (see `segment`). ``auto`` is ``nested`` where segments are conditioned on each other, and
+        ``tree`` where they are not.
+    conditioning_size : int
+        Observations of earlier segments, the nearest, that each segment is conditioned on. 0 is the paper's composite.
+    learning : {"composite_likelihood", "fisher_average"} or None
+        How hyper-parameters and mean coefficients are learned (see `learn`); ``fisher_average`` is the paper's.
+        None leaves the hyper-parameters as the kernel has them.
+    tolerance : float or None
+        Learning reads segments, in random order, until the hyper-parameters' relative standard errors are below this;
+        None reads them all.
+    n_restarts : int
+        For ``fisher_average``: further random starts in each segment.
+    mean : None, number, callable, "constant", "linear", Basis, Estimated or scikit-learn transformer
+        Prior mean; of basis functions the coefficients are learned.
+    prediction : {"nearest", "composite", "bcm", "rbcm", "gpoe", "grbcm", "fitc", "pitc"}
+        ``nearest``: the observations nearest to a group of test points are its one term. ``composite``: every
+        segment's evidence about the group is added up (the paper). Committees and inducing points are for comparison.
+    n_neighbors : int
+        For ``nearest``: observations in the term.
+    group_size : int, optional
+        Test points that are predicted together, at most. By default 128 for ``composite``; for ``nearest`` 8 in up to
+        four columns, and 1 in more.
+    inducing : int or array of shape (m, d), optional
+        For ``fitc`` and ``pitc``: the inducing points, or how many to spread over the data; 256 by default.
+    target_transform : None, "log" or scikit-learn transformer
+        Model the target on another scale. Predictions are in the target's own unit; with ``log`` they are log-normal.
+    standardize : bool or "auto"
+        Scale inputs and target to zero mean and unit variance inside, so that the kernel's hyper-parameters are in
+        those units. ``auto`` does so with the default kernel only.
+    watch : array of shape (M, d), optional
+        Test points to keep a belief about, and nothing else, so that a stream of `partial_fit` needs constant memory.
+        Needs ``prediction="composite"``; only these points can then be predicted.
+    random_state : int, RandomState or None
+        For random segments and the order in which learning reads them.
+    n_jobs : int, optional
+        Processes to use, as in joblib. Results do not depend on it.
+    verbose : bool
+        Show a progress bar of learning on a terminal.
+
+    Attributes
+    ----------
+    kernel_ : scikit-learn kernel
+        With the learned hyper-parameters, in the units that the kernel works in.
+    theta_standard_errors_ : array of shape (p,)
+        Relative standard errors of the hyper-parameters in ``kernel_.theta``; None where nothing was learned.
+    mean_coefficients_, mean_covariance_ : arrays of shape (q,) and (q, q)
+        Coefficients of the mean's basis functions and their error covariance; empty where it has none.
+    segments_ : list of int arrays
+    learning_result_ : LearningResult or None
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Where X had names for its columns.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 10, 200)[:, None]
+    >>> model = CompositeGPRegressor(RBF() + WhiteKernel(0.1)).fit(X, np.sin(X[:, 0]))
+    >>> mean, std = model.predict([[2.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.5)) < 0.01)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [None, Kernel],
+        "segment_size": [Interval(Integral, 1, None, closed="left")],
+        "segmentation": [StrOptions({"auto", *SCHEMES}), "array-like"],
+        "conditioning_size": [Interval(Integral, 0, None, closed="left")],
+        "learning": [StrOptions(set(METHODS)), None],
+        "tolerance": [Interval(Real, 0, None, closed="neither"), None],
+        "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "mean": "no_validation",
+        "prediction": [StrOptions(set(PREDICTIONS))],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "group_size": [Interval(Integral, 1, None, closed="left"), None],
+        "inducing": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "target_transform": [StrOptions({"log"}), HasMethods(["fit", "transform", "inverse_transform"]), None],
+        "standardize": [StrOptions({"auto"}), "boolean"],
+        "watch": ["array-like", None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        segment_size: int = 256,
+        segmentation: Any = "auto",
+        conditioning_size: int = 256,
+        learning: str | None = "composite_likelihood",
+        tolerance: float | None = 0.03,
+        n_restarts: int = 0,
+        mean: Any = None,
+        prediction: str = "nearest",
+        n_neighbors: int = 512,
+        group_size: int | None = None,
+        inducing: Any = None,
+        target_transform: Any = None,
+        standardize: Any = "auto",
+        watch: Any = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.segment_size = segment_size
+        self.segmentation = segmentation
+        self.conditioning_size = conditioning_size
+        self.learning = learning
+        self.tolerance = tolerance
+        self.n_restarts = n_restarts
+        self.mean = mean
+        self.prediction = prediction
+        self.n_neighbors = n_neighbors
+        self.group_size = group_size
+        self.inducing = inducing
+        self.target_transform = target_transform
+        self.standardize = standardize
+        self.watch = watch
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, noise_variance: Any = None) -> "CompositeGPRegressor":
+        """Learn the hyper-parameters, and keep the data to predict from.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+        y : array of shape (n,)
+            NaN is "not observed": such rows are left out, with a warning.
+        noise_variance : None, number or array of shape (n,)
+            Known noise variances of the observations, beside the kernel's own, in the square of the unit of y (with
+            `target_transform`: of the transformed target).
+
+        Returns
+        -------
+        self
+        """
+        training = read_training(self, X, y, noise_variance, reset=True)
+        state = fit_state(self, training)
+        if self.watch is None:
+            state.mode.prepare()
+        self._state = state if self.watch is None else watch(state, self.watch)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, noise_variance: Any = None) -> "CompositeGPRegressor":
+        """Take in one segment of data.
+
+        With fixed hyper-parameters the belief is that of `fit` on all the data with these segments. Where they are
+        learned, the segment's own estimate joins the average of all so far, weighted by Fisher information (the
+        paper's recursion). If the segment is refused, the model is as it was before.
+
+        Parameters
+        ----------
+        X, y, noise_variance
+            As for `fit`.
+
+        Returns
+        -------
+        self
+        """
+        first = not self.__sklearn_is_fitted__()
+        training = read_training(self, X, y, noise_variance, reset=first)
+        state = begin(self, training) if first else self._current()
+        self._state = absorb(self, state, training)
+        return self
+
+    def predict(
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        latent: bool = False,
+        noise_variance: Any = None,
+        variance: str = "claimed",
+    ) -> Any:
+        """Predict the target: its mean and, if asked for, standard deviation or joint covariance.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        return_std : bool
+        return_cov : bool
+            All of `X` is then one group, predicted jointly.
+        latent : bool
+            The one switch for what an error bar is about: False (default) a new observation y, noise of the kernel's
+            WhiteKernel included, as scikit-learn has it; True the noise-free f. The mean is the same, except with a
+            `target_transform`.
+        noise_variance : None, number or array of shape (M,)
+            Noise of the new observations beside the kernel's own.
+        variance : {"claimed", "honest"}
+            What the composite's belief claims, or the mean squared error that its mean really has under the model:
+            with ``prediction="composite"`` segments that share information make the claim too small. For ``nearest``
+            the two are the same. ``honest`` takes time that grows as n² for every group.
+
+        Returns
+        -------
+        mean : array of shape (M,)
+        std : array of shape (M,)
+            With `return_std`.
+        cov : array of shape (M, M)
+            With `return_cov`.
+        """
+        if return_std and return_cov:
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        found = self._predictive(X, latent, noise_variance, joint=return_cov, variance=variance)
+        if return_cov:
+            return found.mean_and_covariance()
+        mean, std = found.mean_and_std()
+        return (mean, std) if return_std else mean
+
+    def predict_quantiles(
+        self, X: Any, q: Any = (0.05, 0.5, 0.95), *, latent: bool = False, noise_variance: Any = None
+    ) -> Floats:
+        """Quantiles of the target (or of the latent f).
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        q : float or sequence of floats between 0 and 1
+        latent, noise_variance
+            As for `predict`.
+
+        Returns
+        -------
+        array of shape (M, len(q)), or (M,) for a single number
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        if levels.ndim > 1 or not ((levels > 0) & (levels < 1)).all():
+            raise ValueError(f"q must be a number, or numbers, between 0 and 1; found {q!r}.")
+        found = self._predictive(X, latent, noise_variance)
+        if levels.ndim == 0:
+            return found.quantile(float(levels))
+        return np.stack([found.quantile(level) for level in levels], axis=1)
+
+    def predict_interval(
+        self, X: Any, level: float = 0.95, *, latent: bool = False, noise_variance: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Ends of the central interval that holds the target (or the latent f) with probability `level`.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        level : float
+            Between 0 and 1.
+        latent, noise_variance
+            As for `predict`.
+
+        Returns
+        -------
+        lower, upper : arrays of shape (M,)
+        """
+        if not (isinstance(level, Real) and 0 < level < 1):
+            raise ValueError(f"level must be a number between 0 and 1, such as 0.95; found {level!r}.")
+        tails = [0.5 - level / 2, 0.5 + level / 2]
+        lower, upper = self.predict_quantiles(X, tails, latent=latent, noise_variance=noise_variance).T
+        return lower, upper
+
+    def sample_y(
+        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, latent: bool = False, noise_variance: Any = None
+    ) -> Floats:
+        """Draw joint samples at `X`: shape (M, n_samples).
+
+        Parameters are those of `predict`; all of `X` is one group.
+        """
+        found = self._predictive(X, latent, noise_variance, joint=True)
+        return found.sample(n_samples, check_random_state(random_state))
+
+    def log_marginal_likelihood(
+        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
+    ) -> Any:
+        """Log likelihood of the composite: the weighted sum over its terms, at `theta` or the learned values.
+
+        With one segment it is the exact log marginal likelihood.
+
+        Parameters
+        ----------
+        theta : array of shape (p,), optional
+            Log of the hyper-parameters; those of ``kernel_`` if left out.
+        eval_gradient : bool
+            Return the gradient in `theta`, shape (p,), too.
+        clone_kernel : bool
+            There for scikit-learn's signature; ``kernel_`` is never changed.
+
+        Returns
+        -------
+        float, or (float, array of shape (p,))
+        """
+        state = self._data_state("log_marginal_likelihood")
+        kernel = state.kernel if theta is None else state.kernel.clone_with_theta(np.asarray(theta))
+        score = state.log_likelihood(kernel)
+        return (score.log_likelihood, score.gradient) if eval_gradient else score.log_likelihood
+
+    def analyze(self, X: Any, **options: Any) -> Report:
+        """What the approximation costs at test points `X`, predicted as one group, against the exact Gaussian process.
+
+        Claimed and actual error, excess error and information, and a verdict for each point: see `analysis.compare`,
+        which takes the further `options`. Numbers are in the units that the kernel works in.
+        """
+        state = self._data_state("analyze")
+        Z = state.scaling.points(read_points(self, X))
+        composite, inducing = state.mode.terms(Z)
+        data = state.fitted.data
+        return compare(
+            state.kernel, data.X, Z, composite, inducing=inducing, noise_variance=data.noise_variance, **options
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file, all of it or nothing: arrays and parameters, no code.
+
+        Parameters
+        ----------
+        path : str or Path
+            Kernels of your own, functions as mean and transformers cannot be written this way; pickle takes those.
+        """
+        check_is_fitted(self)
+        storage.save(self, self._current(), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "CompositeGPRegressor":
+        """Read a model that `save` wrote; runs no code from the file."""
+        parameters, features, build = storage.load(path)
+        model = cls(**parameters)
+        for name, value in features.items():
+            setattr(model, name, value)
+        model._state = build(model)
+        return model
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel with its learned hyper-parameters."""
+        return self._fitted_state().kernel
+
+    @property
+    def theta_standard_errors_(self) -> Floats | None:
+        """Relative standard errors of the hyper-parameters, shape (p,)."""
+        average = self._fitted_state().average
+        return None if average is None else average.estimate.standard_errors
+
+    @property
+    def mean_coefficients_(self) -> Floats:
+        """Coefficients of the mean's basis functions, shape (q,)."""
+        return self._coefficients()[0]
+
+    @property
+    def mean_covariance_(self) -> Floats:
+        """Error covariance of the coefficients, shape (q, q)."""
+        return self._coefficients()[1]
+
+    @property
+    def segments_(self) -> list[Any]:
+        """Indices of the observations in each segment; empty with `watch`."""
+        return list(self._fitted_state().segments)
+
+    @property
+    def learning_result_(self) -> LearningResult | None:
+        """How the hyper-parameters were learned; None if not by `fit`, or if the model was loaded."""
+        return self._fitted_state().result
+
+    @property
+    def log_marginal_likelihood_value_(self) -> float:
+        """The composite's log likelihood at the learned hyper-parameters; computed when asked for."""
+        return float(self.log_marginal_likelihood())
+
+    def _coefficients(self) -> tuple[Floats, Floats]:
+        state = self._fitted_state()
+        if state.watched is not None:
+            return state.watched.coefficients, state.watched.coefficient_covariance
+        mean = state.fitted_mean
+        if not isinstance(mean, Estimated):
+            return np.empty(0), np.empty((0, 0))
+        return np.asarray(mean.coefficients), np.asarray(mean.covariance)
+
+    def _predictive(
+        self, X: Any, latent: bool, noise_variance: Any, *, joint: bool = False, variance: str = "claimed"
+    ) -> Predictive:
+        state = self._current() if self.__sklearn_is_fitted__() else None
+        return predictive(
+            self, state, X, latent=latent, noise_variance=noise_variance, joint=joint, variance=variance
+        )
+
+    def _fitted_state(self) -> State:
+        """The state; an AttributeError, as attributes of an estimator raise, where there is none."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
+        return self._state
+
+    def _current(self) -> State:
+        """The state, under the parameters as they are now (set_params may have changed how to predict)."""
+        self._state = self._fitted_state().with_choices(choices_of(self))
+        return self._state
+
+    def _data_state(self, what: str) -> State:
+        check_is_fitted(self)
+        state = self._current()
+        if state.watched is not None:
+            raise ValueError(f"{what} needs the data, of which a model with watch keeps none.")
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_state")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False  # before fit it predicts from the prior, as scikit-learn's does
+        return tags

@@ -1,0 +1,129 @@
+"""Prediction in groups: any number of test points by any composite, in bounded memory."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from compositegp.arrays import Floats, Indices
+from compositegp.composite import (
+    Composite,
+    Evidence,
+    FactoredStack,
+    Latent,
+    Observations,
+    collect_evidence,
+    factor_stacks,
+    influence_bounds,
+    least_noise,
+    segment,
+)
+from compositegp.means import Basis
+from compositegp.posteriors.belief import Belief, Marginals
+from compositegp.posteriors.inducing import project
+from compositegp.posteriors.posterior import FactoredComposite, believe
+from compositegp.threads import blas_threads_for
+
+NEGLIGIBLE = 1e-7
+"""What all the blocks that are skipped may change, over the prior standard deviation of a latent value."""
+
+_EVIDENCE_ELEMENTS = 2**23  # matrix elements of evidence held at once, over the groups of a task
+
+
+def predict_groups(
+    factored: FactoredComposite, Z: Floats, group_size: int, *, n_jobs: int | None = None, skip: bool = True
+) -> Marginals:
+    """Predict by a composite, the test points being taken in groups, each a joint latent.
+
+    Parameters
+    ----------
+    factored : FactoredComposite
+        With no factors held, they are computed again for every few groups: less memory, more time.
+    Z : array of shape (M, d)
+    group_size : int
+        Test points in a group, at most. Groups are local (`segment`, in the kernel's length scales).
+    n_jobs : int, optional
+        Processes to use, as in joblib.
+    skip : bool
+        Skip the blocks that cannot matter to a group: those that a bound shows to change less than `NEGLIGIBLE`.
+
+    Returns
+    -------
+    Marginals
+    """
+    data, composite = factored.data, factored.composite
+    groups = segment(Z, group_size, kernel=data.kernel)
+    width = group_size + data.columns.shape[1]
+    step = max(1, _EVIDENCE_ELEMENTS // width**2)
+    if n_jobs not in (None, 1):  # as many tasks as keep the cores busy; each has to factorise anew
+        step = max(1, min(step, -(-len(groups) // 4)))
+    tasks = [groups[start : start + step] for start in range(0, len(groups), step)]
+    found = Parallel(n_jobs=n_jobs if len(tasks) > 1 else None)(
+        delayed(_predict)(
+            data,
+            composite,
+            factored.stacks if n_jobs in (None, 1) else (),
+            Z[np.concatenate(task)],
+            [len(group) for group in task],
+            skip,
+        )
+        for task in tasks
+    )
+    return _in_order(tasks, found, len(Z))
+
+
+def project_groups(about_u: Belief, data: Observations, Z: Floats, group_size: int) -> Marginals:
+    """Predict from a belief about inducing variables, some test points at a time."""
+    result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
+    with blas_threads_for(group_size):
+        for start in range(0, len(Z), group_size):
+            part = slice(start, start + group_size)
+            belief = project(about_u, data.kernel, Z[part], mean=data.mean)
+            result.mean[part], result.variance[part] = belief.mean, belief.variance
+    return result
+
+
+def _predict(
+    data: Observations,
+    composite: Composite,
+    stacks: Iterable[FactoredStack],
+    Z: Floats,
+    sizes: list[int],
+    skip: bool,
+) -> list[Marginals]:
+    """Beliefs about groups of the given sizes, which follow each other in `Z`."""
+    parts = np.split(Z, np.cumsum(sizes)[:-1])
+    with blas_threads_for(max(composite.largest_block, *sizes)):
+        latents = [Latent.prior(data.kernel, part, data.mean) for part in parts]
+        totals = gather(data, composite, stacks or factor_stacks(data, composite), latents, skip)
+        beliefs = (believe(data, latent, total) for latent, total in zip(latents, totals, strict=True))
+        return [Marginals(belief.mean, belief.variance) for belief in beliefs]
+
+
+def gather(
+    data: Observations,
+    composite: Composite,
+    stacks: Iterable[FactoredStack],
+    latents: list[Latent],
+    skip: bool,
+) -> list[Evidence]:
+    """Evidence of a composite about each of several latents, each block being factorised once."""
+    totals = [Evidence.none(latent) for latent in latents]
+    # Coefficients of the mean that are part of the latent are told by every block, near or far.
+    noise = least_noise(data) if skip and not isinstance(data.mean.coefficients, Basis) else 0.0
+    allowed = NEGLIGIBLE / composite.n_blocks
+    for factored in stacks:
+        for number, latent in enumerate(latents):
+            if noise and (influence_bounds(data, latent, factored, noise) <= allowed).all():
+                continue
+            totals[number] = totals[number].plus(collect_evidence(data.kernel, latent, factored))
+    return totals
+
+
+def _in_order(tasks: list[list[Indices]], found: Any, count: int) -> Marginals:
+    result = Marginals(np.empty(count), np.empty(count))
+    for groups, marginals in zip(tasks, found, strict=True):
+        for group, (means, variances) in zip(groups, marginals, strict=True):
+            result.mean[group], result.variance[group] = means, variances
+    return result
