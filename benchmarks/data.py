@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Split(NamedTuple):
-    """Standardised training and test data."""
+    """Training and test data."""
 
     X: np.ndarray
     y: np.ndarray
@@ -26,7 +26,7 @@ def folder() -> Path | None:
 
 
 def uci(name: str) -> Split | None:
-    """Split 0 of a table of the UCI collection; None, and a line that says so, where it is absent."""
+    """Split 0 of a table of the UCI collection, standardised; None, and a line that says so, where it is absent."""
     base = folder()
     if base is None or not (base / "uci" / name / "data.csv.gz").exists():
         print(f"  {name}: not found; set COMPOSITEGP_DATA to a folder that holds uci/{name}/data.csv.gz")
@@ -36,3 +36,16 @@ def uci(name: str) -> Split | None:
     scale = table[~test].std(axis=0)
     table = (table - table[~test].mean(axis=0)) / np.where(scale > 0, scale, 1.0)
     return Split(table[~test, :-1], table[~test, -1], table[test, :-1], table[test, -1])
+
+
+def satellite() -> Split | None:
+    """The satellite temperatures of Heaton et al. (2019), in degrees; None, and a line that says so, where absent."""
+    base = folder()
+    path = None if base is None else base / "heaton_satellite_temps.csv.gz"
+    if path is None or not path.exists():
+        print("  satellite: not found; set COMPOSITEGP_DATA to a folder that holds heaton_satellite_temps.csv.gz")
+        return None
+    table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
+    points = np.column_stack([table["lon"], table["lat"]])
+    train, test = table["split"] == "train", table["split"] == "test"
+    return Split(points[train], table["temp_true"][train], points[test], table["temp_true"][test])

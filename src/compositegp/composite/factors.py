@@ -102,7 +102,7 @@ class FactoredStack:
     lower: Floats
     innovations: Floats
 
-    def __getitem__(self, blocks: slice) -> "FactoredStack":
+    def __getitem__(self, blocks: Any) -> "FactoredStack":
         return FactoredStack(self.stack[blocks], self.points[blocks], self.lower[blocks], self.innovations[blocks])
 
 

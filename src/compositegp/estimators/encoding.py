@@ -43,8 +43,9 @@ def encode(value: Any, name: str, arrays: dict[str, Any]) -> Any:
         return {"mean": type(value).__name__, "arguments": _fields(vars(value), name, arrays)}
     if isinstance(value, dict):
         return {"dict": _fields(value, name, arrays)}
-    if isinstance(value, tuple):
-        return {"tuple": [encode(item, f"{name}.{position}", arrays) for position, item in enumerate(value)]}
+    if isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [encode(item, f"{name}.{position}", arrays) for position, item in enumerate(value)]}
     array = None if callable(value) or isinstance(value, Kernel) else np.asarray(value)
     if array is not None and array.dtype.kind == "O" and all(isinstance(item, str) for item in array.ravel()):
         return {"strings": array.tolist()}
@@ -69,6 +70,8 @@ def decode(value: Any, arrays: dict[str, Any]) -> Any:
         return arrays[value["array"]]
     if "strings" in value:
         return np.array(value["strings"], dtype=object)
+    if "list" in value:
+        return [decode(item, arrays) for item in value["list"]]
     if "tuple" in value:
         return tuple(decode(item, arrays) for item in value["tuple"])
     if "dict" in value:

@@ -15,6 +15,11 @@ _GROWTH = 8.0  # most that a round may grow by
 _PROBES = 128  # of the Fisher information in a step, over all blocks, and
 _LAST_PROBES = 1024  # in the standard errors that are reported
 _MOST_PROBES = 64  # of one block
+_ROUGH_GAIN = (
+    0.05  # log likelihood a parameter, a tenth of what chance takes, that a round may leave to the next, and
+)
+_LAST_GAIN = 0.01  # in all, that the last may
+_KNOWN = 0.5  # standard error of a log under which a change of it is one of the model
 _REFRESHES = 2  # times that conditioning sets are found again when no more terms are needed
 
 
@@ -29,19 +34,12 @@ def learn_by_likelihood(task: Task) -> None:
     refreshes = 0
     while True:
         kernel = task.data.kernel.clone_with_theta(theta)
-        numbers = task.order[:count]
-        composite = task.terms.take(numbers, kernel)
-        optimum = maximise(
-            lambda t, b, c=composite: _evaluate(task, c, t, b, _PROBES),  # type: ignore[misc]
-            theta,
-            coefficients,
-            task.data.kernel.bounds,
-            report=lambda optimum, n=count: task.found(_found(optimum, n)),  # type: ignore[misc]
-        )
-        moved = float(np.abs(optimum.theta - theta).max())
+        composite = task.terms.take(task.order[:count], kernel)
+        optimum = _maximise(task, composite, count, theta, coefficients, _ROUGH_GAIN * len(theta))
+        errors = np.sqrt(np.diagonal(invert_information(optimum.score.fisher)))
+        known = errors < _KNOWN
+        moved = float(np.abs(optimum.theta - theta)[known].max(initial=0.0))
         theta, coefficients = optimum.theta, optimum.coefficients
-        covariance = invert_information(optimum.score.fisher)
-        errors = np.sqrt(np.diagonal(covariance))
         needed = task.growth_needed(errors, theta, optimum.score.n_points)
         if count < len(task.terms) and needed > 1:
             count = min(len(task.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
@@ -49,10 +47,32 @@ def learn_by_likelihood(task: Task) -> None:
             refreshes += 1
         else:
             break
+    optimum = _maximise(task, composite, count, theta, coefficients, _LAST_GAIN, optimum)
+    theta, coefficients = optimum.theta, optimum.coefficients
     last = _evaluate(task, composite, theta, coefficients, _LAST_PROBES)
     final = Optimum(theta, coefficients, last, optimum.converged)
     coefficients, _ = least_squares_step(final)
     task.found(_found(final._replace(coefficients=coefficients), count))
+
+
+def _maximise(
+    task: Task,
+    composite: Composite,
+    count: int,
+    theta: Floats,
+    coefficients: Floats,
+    gain_tolerance: float,
+    begin: Optimum | None = None,
+) -> Optimum:
+    return maximise(
+        lambda theta, coefficients: _evaluate(task, composite, theta, coefficients, _PROBES),
+        theta,
+        coefficients,
+        task.data.kernel.bounds,
+        gain_tolerance=gain_tolerance,
+        report=lambda optimum: task.found(_found(optimum, count)),
+        begin=begin,
+    )
 
 
 def _first_count(task: Task) -> int:

@@ -43,6 +43,7 @@ def maximise(
     *,
     gain_tolerance: float = 0.01,
     report: Callable[[Optimum], None] = lambda _: None,
+    begin: Optimum | None = None,
 ) -> Optimum:
     """Maximise a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
 
@@ -59,13 +60,15 @@ def maximise(
         Stop when a step promises no more log likelihood than this. A hundredth is a seventh of a standard error.
     report : callable
         Called with every accepted `Optimum`.
+    begin : Optimum, optional
+        The score at (θ, β), if it is known already.
 
     Returns
     -------
     Optimum
     """
     theta = np.clip(theta, bounds[:, 0], bounds[:, 1])
-    now = Optimum(theta, coefficients, evaluate(theta, coefficients), False)
+    now = begin or Optimum(theta, coefficients, evaluate(theta, coefficients), False)
     report(now)
     damping, radius = 1e-3, _LONGEST_STEP
     for _ in range(_MOST_ITERATIONS):
@@ -112,7 +115,10 @@ def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[
         return step, 0.0
     part = fisher[np.ix_(free, free)]
     diagonal = np.diagonal(part)
-    model = part + np.diag(damping * diagonal + 1e-10 * diagonal.max() + np.finfo(np.float64).tiny)
+    # A direction that is all but flat, as an irrelevant column's length scale, goes as far as the radius and no
+    # further: scaling its step down would scale down those of the others.
+    flat = np.maximum(np.abs(gradient[free]) / radius - diagonal, 0.0)
+    model = part + np.diag(damping * diagonal + flat + 1e-10 * diagonal.max() + np.finfo(np.float64).tiny)
     move = np.linalg.lstsq(model, gradient[free], rcond=None)[0]
     step[free] = move * min(1.0, radius / max(np.abs(move).max(), np.finfo(np.float64).tiny))
     step = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1]) - now.theta

@@ -21,6 +21,7 @@ from compositegp.kernels import OnColumns
 
 _DEFAULT_BOUNDS = (1e-5, 1e5)
 _NOISE_SHARE = 0.1
+_HARDLY_VARIES = 1e-3  # spread of a column in segments, over that in all the data, which is chance or rounding
 
 
 class DataScale(NamedTuple):
@@ -50,7 +51,8 @@ def data_scale(X: Floats, residuals: Floats, segments: list[Indices]) -> DataSca
             "learn. Check the target column."
         )
     whole = X.std(axis=0)
-    return DataScale(np.where(spreads > 0, spreads, np.where(whole > 0, whole, 1.0)), variance or overall)
+    varies = spreads > _HARDLY_VARIES * whole
+    return DataScale(np.where(varies, spreads, np.where(whole > 0, whole, 1.0)), variance or overall)
 
 
 def starting_kernel(kernel: Kernel, scale: DataScale) -> Kernel:

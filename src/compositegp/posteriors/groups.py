@@ -115,9 +115,13 @@ def gather(
     allowed = NEGLIGIBLE / composite.n_blocks
     for factored in stacks:
         for number, latent in enumerate(latents):
-            if noise and (influence_bounds(data, latent, factored, noise) <= allowed).all():
-                continue
-            totals[number] = totals[number].plus(collect_evidence(data.kernel, latent, factored))
+            part = factored
+            if noise:
+                matters = influence_bounds(data, latent, factored, noise) > allowed
+                if not matters.any():
+                    continue
+                part = factored if matters.all() else factored[matters]
+            totals[number] = totals[number].plus(collect_evidence(data.kernel, latent, part))
     return totals
 
 

@@ -1,0 +1,166 @@
+"""What is compared: this library's ways to predict, and other libraries where they are installed.
+
+Each is a function of a Task that returns means and standard deviations of the test observations, and calls
+`task.fitted()` between learning and prediction.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from compositegp import CompositeGPRegressor
+
+Prediction = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass
+class Task:
+    """Training and test data, the smoothness of the kernel and the mean function to use."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    nu: float
+    mean: str | None
+    began: float = field(default_factory=time.perf_counter)
+    fit_seconds: float = 0.0
+
+    def fitted(self) -> None:
+        """Note that learning is over."""
+        self.fit_seconds = time.perf_counter() - self.began
+
+    def kernel(self):
+        """One length scale for each column, a variance and noise."""
+        return ConstantKernel() * Matern(np.ones(self.X.shape[1]), nu=self.nu) + WhiteKernel()
+
+
+def ours(**options) -> Callable[[Task], Prediction]:
+    def run(task: Task) -> Prediction:
+        model = CompositeGPRegressor(task.kernel(), mean=task.mean, n_jobs=-1, **options)
+        model.fit(task.X, task.y)
+        task.fitted()
+        return model.predict(task.X_test, return_std=True)
+
+    return run
+
+
+def scikit_learn_subset(task: Task) -> Prediction:
+    """The exact Gaussian process on 3,000 of the observations."""
+    rows = np.random.default_rng(0).permutation(len(task.y))[:3000]
+    X, y = task.X[rows], task.y[rows]
+    trend = _trend(task, X, y)
+    scale = X.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    model = GaussianProcessRegressor(task.kernel(), normalize_y=True).fit(X / scale, y - trend(X))
+    task.fitted()
+    mean, std = (
+        np.concatenate(parts)
+        for parts in zip(
+            *(model.predict(part / scale, return_std=True) for part in np.array_split(task.X_test, 20)), strict=True
+        )
+    )
+    return mean + trend(task.X_test), std
+
+
+def gpboost_vecchia(task: Task) -> Prediction:
+    """Vecchia's approximation with 20 neighbours, one range for each column."""
+    import gpboost
+
+    def functions(X):
+        return np.column_stack([np.ones(len(X)), X]) if task.mean == "linear" else np.ones((len(X), 1))
+
+    model = gpboost.GPModel(
+        gp_coords=task.X,
+        cov_function="matern_ard",
+        cov_fct_shape=task.nu,
+        gp_approx="vecchia",
+        num_neighbors=20,
+        likelihood="gaussian",
+        seed=1,
+    )
+    model.fit(y=task.y, X=functions(task.X))
+    task.fitted()
+    model.set_prediction_data(num_neighbors_pred=20, vecchia_pred_type="order_obs_first_cond_obs_only")
+    found = model.predict(gp_coords_pred=task.X_test, X_pred=functions(task.X_test), predict_var=True)
+    return found["mu"], np.sqrt(found["var"])
+
+
+def gpytorch_svgp(task: Task) -> Prediction:
+    """Stochastic variational inference with 512 inducing points, Adam, 40 epochs of batches of 1,024."""
+    import gpytorch
+    import torch
+
+    torch.manual_seed(0)
+    trend = _trend(task, task.X, task.y)
+    centre, spread = task.X.mean(axis=0), task.X.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    y = task.y - trend(task.X)
+    offset, unit = y.mean(), y.std()
+    X = torch.tensor((task.X - centre) / spread, dtype=torch.float32)
+    y = torch.tensor((y - offset) / unit, dtype=torch.float32)
+
+    class Model(gpytorch.models.ApproximateGP):
+        def __init__(self, inducing):
+            distribution = gpytorch.variational.CholeskyVariationalDistribution(len(inducing))
+            super().__init__(gpytorch.variational.VariationalStrategy(self, inducing, distribution))
+            self.mean_module = gpytorch.means.ConstantMean()
+            base = gpytorch.kernels.MaternKernel(nu=task.nu, ard_num_dims=X.shape[1])
+            self.covar_module = gpytorch.kernels.ScaleKernel(base)
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    model = Model(X[torch.randperm(len(X))[:512]].clone())
+    likelihood = gpytorch.likelihoods.GaussianLikelihood()
+    objective = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(y))
+    optimiser = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=0.01)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 40)
+    for _ in range(40):
+        for rows in torch.randperm(len(X)).split(1024):
+            optimiser.zero_grad()
+            loss = -objective(model(X[rows]), y[rows])
+            loss.backward()
+            optimiser.step()
+        schedule.step()
+    task.fitted()
+    model.eval(), likelihood.eval()
+    means, variances = [], []
+    with torch.no_grad():
+        for part in torch.tensor((task.X_test - centre) / spread, dtype=torch.float32).split(4096):
+            found = likelihood(model(part))
+            means.append(found.mean.numpy().astype(float))
+            variances.append(found.variance.numpy().astype(float))
+    return offset + unit * np.concatenate(means) + trend(task.X_test), unit * np.sqrt(np.concatenate(variances))
+
+
+def _trend(task: Task, X: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """A linear mean by least squares, for libraries that have none."""
+    if task.mean != "linear":
+        return lambda points: np.zeros(len(points))
+    coefficients = np.linalg.lstsq(np.column_stack([np.ones(len(X)), X]), y, rcond=None)[0]
+    return lambda points: coefficients[0] + points @ coefficients[1:]
+
+
+COMPETITORS: dict[str, Callable[[Task], Prediction]] = {
+    "compositegp (default)": ours(),
+    "compositegp, plain CGP": ours(conditioning_size=0, segment_size=512, prediction="composite"),
+    "compositegp, fisher_average + CGP": ours(
+        conditioning_size=0, segment_size=512, prediction="composite", learning="fisher_average"
+    ),
+    "compositegp, FITC 512": ours(prediction="fitc", inducing=512),
+    "scikit-learn, exact on 3,000": scikit_learn_subset,
+    "GPBoost, Vecchia 20": gpboost_vecchia,
+    "GPyTorch, SVGP 512": gpytorch_svgp,
+}
+REQUIRES = {"GPBoost, Vecchia 20": "gpboost", "GPyTorch, SVGP 512": "gpytorch"}
+
+
+def run(name: str, task: Task) -> Prediction:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return COMPETITORS[name](task)

@@ -1,0 +1,99 @@
+"""The estimator beside its peers on real data: accuracy, calibration, seconds and memory, each in a process of its own.
+
+    python benchmarks/estimator.py                      # everything that is installed
+    python benchmarks/estimator.py --data satellite     # one data set
+    python benchmarks/estimator.py --only compositegp   # methods whose name begins so
+
+Peers: pip install 'compositegp[peers]'.
+"""
+
+import argparse
+import importlib.util
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import data
+from competitors import COMPETITORS, REQUIRES, Task, run
+from scores import scores
+from timing import machine
+
+COLUMNS = ("RMSE", "MAE", "NLPD", "CRPS", "interval", "coverage")
+DATA = {"elevators": (1.5, None), "pol": (1.5, None), "satellite": (0.5, "linear")}  # smoothness, mean
+
+
+def load(name: str) -> data.Split | None:
+    return data.satellite() if name == "satellite" else data.uci(name)
+
+
+def measure(name: str, method: str) -> dict[str, float]:
+    """Run one method on one data set in this process."""
+    split = load(name)
+    assert split is not None
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    task = Task(split.X, split.y, split.X_test, *DATA[name])
+    mean, std = run(method, task)
+    total = time.perf_counter() - task.began
+    peak = (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    )
+    return {
+        **scores(mean, std, split.y_test),
+        "fit": task.fit_seconds,
+        "predict": total - task.fit_seconds,
+        "MB": (peak - before) / 1024,
+    }
+
+
+def table(name: str, only: str, limit: float) -> None:
+    split = load(name)
+    if split is None:
+        return
+    n, d = split.X.shape
+    smoothness, mean = DATA[name]
+    print(f"\n### {name}: {n:,} × {d} observations, {len(split.y_test):,} test points\n")
+    print(f"Matérn {smoothness:g} with one length scale for each column, {mean or 'zero'} mean.\n")
+    print("| method | " + " | ".join(COLUMNS) + " | fit s | predict s | peak MB |")
+    print("|---" * (len(COLUMNS) + 4) + "|")
+    for method in COMPETITORS:
+        if not method.startswith(only):
+            continue
+        needed = REQUIRES.get(method)
+        if needed and importlib.util.find_spec(needed) is None:
+            print(f"| {method} | not installed: pip install 'compositegp[peers]' |")
+            continue
+        command = [sys.executable, __file__, "--measure", name, method]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            print(f"| {method} | not done after {limit:.0f} s |")
+            continue
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            print(f"| {method} | failed: {reason[:100]} |")
+            continue
+        found = json.loads(done.stdout.splitlines()[-1])
+        cells = [f"{found[column]:.3f}" for column in COLUMNS]
+        cells += [f"{found['fit']:.1f}", f"{found['predict']:.1f}", f"{found['MB']:.0f}"]
+        print(f"| {method} | " + " | ".join(cells) + " |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", choices=DATA, action="append", help="data set; all if left out")
+    parser.add_argument("--only", default="", help="methods whose name begins so")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds that one method may take")
+    parser.add_argument("--measure", nargs=2, metavar=("DATA", "METHOD"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(measure(*arguments.measure)))
+        return
+    print(f"{machine()}. Peak memory is beyond the data and the imports, the largest worker process included.")
+    for name in arguments.data or DATA:
+        table(name, arguments.only, arguments.limit)
+
+
+if __name__ == "__main__":
+    main()

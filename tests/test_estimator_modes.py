@@ -1,0 +1,283 @@
+"""The ways to predict are the functions of the layers below, and their error bars mean what they say."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
+
+from compositegp import (
+    Basis,
+    Composite,
+    CompositeGPRegressor,
+    Estimated,
+    Linear,
+    committee,
+    conditioning_sets,
+    learn,
+    nearest,
+    posterior,
+    segment,
+)
+
+KERNEL = ConstantKernel(1.5) * Matern([0.7, 1.5], nu=1.5) + WhiteKernel(0.04)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(0, 6, size=(400, 2))
+    y = np.sin(X[:, 0]) * np.cos(0.7 * X[:, 1]) + 0.2 * rng.normal(size=400)
+    return X, y, rng.uniform(0, 6, size=(60, 2))
+
+
+def latent(model, Z):
+    mean, std = model.predict(Z, return_std=True, latent=True)
+    return mean, std**2
+
+
+def assert_same(found, mean, variance, **tolerance):
+    np.testing.assert_allclose(found[0], mean, **({"atol": 1e-7} | tolerance))
+    np.testing.assert_allclose(found[1], variance, **({"atol": 1e-7} | tolerance))
+
+
+def test_nearest(data):
+    X, y, Z = data
+    model = CompositeGPRegressor(KERNEL, learning=None, n_neighbors=50, group_size=5).fit(X, y)
+    assert_same(latent(model, Z), *nearest(KERNEL, X, y, Z, size=50, group_size=5), rtol=1e-10)
+
+
+def test_nearest_one_by_one_in_many_columns(rng):
+    X = rng.normal(size=(200, 6))
+    y = X[:, 0] + 0.1 * rng.normal(size=200)
+    kernel = RBF(3.0) + WhiteKernel(0.01)
+    model = CompositeGPRegressor(kernel, learning=None, n_neighbors=30).fit(X, y)
+    Z = rng.normal(size=(20, 6))
+    alone = np.array([model.predict(z[None])[0] for z in Z])
+    np.testing.assert_allclose(model.predict(Z), alone, rtol=1e-10)
+
+
+@pytest.mark.parametrize("conditioning_size", [0, 30])
+def test_composite(data, conditioning_size):
+    X, y, Z = data
+    model = CompositeGPRegressor(
+        KERNEL, learning=None, segment_size=50, conditioning_size=conditioning_size, prediction="composite"
+    ).fit(X, y)
+    segments = segment(X, 50, "nested" if conditioning_size else "tree", kernel=KERNEL, random_state=0)
+    for mine, theirs in zip(model.segments_, segments, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    given = conditioning_sets(X, segments, conditioning_size, kernel=KERNEL)
+    belief = posterior(KERNEL, X, y, Z, Composite.conditional(segments, given))
+    assert_same(latent(model, Z), belief.mean, belief.variance)
+    np.testing.assert_allclose(model.predict(Z, return_cov=True, latent=True)[1], belief.covariance, atol=1e-8)
+
+
+@pytest.mark.parametrize("rule", ["bcm", "rbcm", "gpoe", "grbcm"])
+def test_committees(data, rule):
+    X, y, Z = data
+    model = CompositeGPRegressor(KERNEL, learning=None, segment_size=50, prediction=rule, segmentation="tree").fit(
+        X, y
+    )
+    found = committee.predict(KERNEL, X, y, Z, segment(X, 50, kernel=KERNEL), rule=rule)
+    assert_same(latent(model, Z), *found)
+    with pytest.raises(ValueError, match="no joint covariance"):
+        model.sample_y(Z)
+    with pytest.raises(ValueError, match="committees have no closed form"):
+        model.predict(Z, variance="honest")
+
+
+@pytest.mark.parametrize("prediction", ["fitc", "pitc"])
+def test_inducing_points(data, prediction):
+    X, y, Z = data
+    U = X[::10]
+    model = CompositeGPRegressor(
+        KERNEL, learning=None, segment_size=50, conditioning_size=0, prediction=prediction, inducing=U
+    ).fit(X, y)
+    terms = Composite.pointwise(400) if prediction == "fitc" else Composite.marginal(segment(X, 50, kernel=KERNEL))
+    belief = posterior(KERNEL, X, y, Z, terms, inducing=U)
+    assert_same(latent(model, Z), belief.mean, belief.variance)
+    spread = CompositeGPRegressor(KERNEL, learning=None, prediction=prediction, inducing=40).fit(X, y)
+    truth = np.sin(Z[:, 0]) * np.cos(0.7 * Z[:, 1])
+    assert np.sqrt(np.mean((spread.predict(Z) - truth) ** 2)) < 0.2
+
+
+def test_joint_prediction_by_nearest_is_exact_given_their_union(data):
+    X, y, Z = data
+    model = CompositeGPRegressor(KERNEL, learning=None, n_neighbors=60, group_size=6).fit(X, y)
+    mean, cov = model.predict(Z[:12], return_cov=True, latent=True)
+    composite, _ = model._state.mode.terms(Z[:12])
+    ((union, weight),) = composite.terms
+    assert weight == 1
+    assert 60 <= len(union) <= 120
+    belief = posterior(KERNEL, X[union], y[union], Z[:12], Composite.full(len(union)))
+    np.testing.assert_allclose(mean, belief.mean, atol=1e-8)
+    np.testing.assert_allclose(cov, belief.covariance, atol=1e-8)
+
+
+def test_joint_prediction_that_is_too_large_says_so(data, monkeypatch):
+    from compositegp.estimators import modes
+
+    monkeypatch.setattr(modes, "_MOST_JOINT", 100)
+    X, y, Z = data
+    with pytest.raises(ValueError, match="Ask for fewer points"):
+        CompositeGPRegressor(KERNEL, learning=None, n_neighbors=60).fit(X, y).predict(Z, return_cov=True)
+
+
+@pytest.mark.parametrize("prediction", ["nearest", "composite", "rbcm", "fitc"])
+def test_the_mean_function_is_used_everywhere(rng, prediction):
+    X = rng.uniform(0, 6, size=(300, 1))
+    y = 40.0 - 3.0 * X[:, 0] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    Z = np.array([[-20.0], [3.0], [30.0]])  # far outside the mean is all there is
+    kernel = 0.5 * RBF(0.5) + WhiteKernel(0.01)
+    options = {"prediction": prediction, "n_neighbors": 100, "segment_size": 100, "inducing": 40}
+    known = CompositeGPRegressor(kernel, learning=None, mean=Linear([-3.0], 40.0), **options).fit(X, y)
+    np.testing.assert_allclose(known.predict(Z)[[0, 2]], [100.0, -50.0], atol=1e-6)
+    for mean in ("linear", Basis("linear")):
+        model = CompositeGPRegressor(kernel, learning=None, mean=mean, **options).fit(X, y)
+        np.testing.assert_allclose(model.predict(Z)[[0, 2]], [100.0, -50.0], atol=6.0)
+        np.testing.assert_allclose(model.mean_coefficients_, [40.0, -3.0], atol=1.0)
+        assert model.mean_covariance_.shape == (2, 2)
+    given = CompositeGPRegressor(
+        kernel, learning=None, mean=Estimated("linear", [40.0, -3.0], np.eye(2)), **options
+    )
+    np.testing.assert_allclose(given.fit(X, y).predict(Z)[[0, 2]], [100.0, -50.0], atol=6.0)
+
+
+@pytest.mark.parametrize(
+    "mean", ["linear", lambda X: 40 - 3 * X[:, 0], Basis(lambda X: X**2), Linear([-3.0], 40.0)]
+)
+def test_the_mean_function_is_that_of_the_data_when_they_are_standardized(rng, mean):
+    X = rng.uniform(100, 106, size=(300, 1))
+    y = 40.0 - 3.0 * X[:, 0] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    plain = 0.5 * RBF(0.5) + WhiteKernel(0.01)
+    unit, spread = y.std(), X.std()
+    scaled = 0.5 / unit**2 * RBF(0.5 / spread) + WhiteKernel(0.01 / unit**2)
+    Z = np.array([[95.0], [103.0], [110.0]])
+    expected = CompositeGPRegressor(plain, learning=None, mean=mean).fit(X, y).predict(Z, return_std=True)
+    model = CompositeGPRegressor(scaled, learning=None, mean=mean, standardize=True).fit(X, y)
+    if isinstance(mean, Basis):  # the target is centred first, so this mean is another
+        assert np.isfinite(model.predict(Z)).all()
+    else:
+        np.testing.assert_allclose(model.predict(Z, return_std=True), expected, rtol=1e-5)
+
+
+def test_learning_is_that_of_learn(data):
+    X, y, _ = data
+    kernel = ConstantKernel() * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
+    spread = X / X.std(axis=0)
+    for method, conditioning, scheme in (("composite_likelihood", 40, "nested"), ("fisher_average", 0, "tree")):
+        model = CompositeGPRegressor(kernel, learning=method, segment_size=80, conditioning_size=conditioning).fit(
+            X, y
+        )
+        result = learn(
+            kernel,
+            X,
+            y,
+            segment(spread, 80, scheme, random_state=0),
+            method=method,
+            conditioning_size=conditioning,
+        )
+        np.testing.assert_allclose(model.kernel_.theta, result.theta, rtol=1e-10)
+        np.testing.assert_allclose(model.theta_standard_errors_, result.theta_standard_errors, rtol=1e-6)
+
+
+def test_predict_is_safe_in_threads_and_processes(data):
+    X, y, Z = data
+    for options in ({"n_neighbors": 50}, {"prediction": "composite", "segment_size": 50}):
+        model = CompositeGPRegressor(KERNEL, learning=None, **options).fit(X, y)
+        expected = model.predict(Z, return_std=True)
+        barrier = threading.Barrier(6)
+
+        def ask(_, model=model, barrier=barrier):
+            barrier.wait()
+            return model.predict(Z, return_std=True)
+
+        fresh = CompositeGPRegressor(KERNEL, learning=None, **options).fit(X, y)
+        with ThreadPoolExecutor(6) as pool:
+            for found in pool.map(lambda i, ask=ask, fresh=fresh: ask(i, model=fresh), range(6)):
+                np.testing.assert_array_equal(found, expected)
+        for found in Parallel(n_jobs=2)(delayed(model.predict)(Z, return_std=True) for _ in range(2)):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_default_covers_what_it_says_on_data_from_the_model():
+    """Binomial band: 20 fields of 300 test points each; points of a field are dependent, so fields are the trials."""
+    kernel = ConstantKernel(1.0) * Matern(0.6, nu=1.5) + WhiteKernel(0.1)
+    shares = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0, 8, size=(1100, 2))
+        field = np.linalg.cholesky(kernel(X)) @ rng.normal(size=1100)
+        model = CompositeGPRegressor(ConstantKernel() * Matern(nu=1.5) + WhiteKernel(), n_neighbors=256)
+        model.fit(X[:800], field[:800])
+        lower, upper = model.predict_interval(X[800:])
+        shares.append(np.mean((lower < field[800:]) & (field[800:] < upper)))
+    error = np.std(shares, ddof=1) / np.sqrt(len(shares))
+    assert error < 0.006
+    assert abs(np.mean(shares) - 0.95) < 3 * error + 0.002
+
+
+class TestOverconfidence:
+    """The paper's time series: four sequential segments tell the same twice over, and claim too little variance."""
+
+    @pytest.fixture
+    def series(self):
+        rng = np.random.default_rng(3)
+        t = np.arange(1056.0)[:, None]
+        kernel = ExpSineSquared(1.0, 128.0) + RBF(20.0) + WhiteKernel(0.1)
+        y = np.linalg.cholesky(kernel(t)) @ rng.normal(size=len(t))
+        model = CompositeGPRegressor(
+            kernel,
+            learning=None,
+            segment_size=256,
+            conditioning_size=0,
+            segmentation="sequential",
+            prediction="composite",
+            n_neighbors=2000,
+        )
+        return model.fit(t[:1024], y[:1024]), t[1024:]
+
+    def test_the_diagnostic_says_so(self, series):
+        model, Z = series
+        report = model.analyze(Z)
+        assert (report.actual_mse > 1.2 * report.claimed_variance).any()
+        assert (report.confidence == "over-confident").mean() > 0.5
+        assert "over-confident" in report.verdict
+
+    def test_honest_variance_is_the_actual_error(self, series):
+        model, Z = series
+        mean, std = model.predict(Z, return_std=True, latent=True)
+        honest_mean, honest = model.predict(Z, return_std=True, latent=True, variance="honest")
+        np.testing.assert_array_equal(mean, honest_mean)
+        assert honest.mean() > 1.1 * std.mean()
+        np.testing.assert_allclose(honest**2, model.analyze(Z).actual_mse, rtol=1e-6)
+
+    def test_nearest_claims_what_it_does(self, series):
+        model, Z = series
+        nearby = model.set_params(prediction="nearest")
+        np.testing.assert_array_equal(
+            nearby.predict(Z, return_std=True)[1], nearby.predict(Z, return_std=True, variance="honest")[1]
+        )
+        report = nearby.analyze(Z)
+        np.testing.assert_allclose(report.actual_mse, report.claimed_variance, rtol=1e-6)
+
+
+def test_honest_variance_by_monte_carlo(rng):
+    X = np.sort(rng.uniform(0, 10, size=(120, 1)), axis=0)
+    Z = np.linspace(0, 12, 15)[:, None]
+    kernel = RBF(1.5) + WhiteKernel(0.05)
+    joint = np.concatenate([X, Z])
+    root = np.linalg.cholesky(kernel(joint, joint) + 1e-9 * np.eye(135))
+    options = {"learning": None, "segment_size": 30, "conditioning_size": 0, "prediction": "composite"}
+    errors = []
+    for _ in range(300):
+        f = root @ rng.normal(size=135)
+        # the mean is linear in the data, so one fit would do; this is the estimator as a user has it
+        model = CompositeGPRegressor(kernel, mean="constant", **options)
+        y = 5.0 + f[:120] + np.sqrt(0.05) * rng.normal(size=120)
+        mean = model.fit(X, y).predict(Z)
+        errors.append((mean - 5.0 - f[120:]) ** 2)
+    honest = model.predict(Z, return_std=True, latent=True, variance="honest")[1] ** 2
+    found, error = np.mean(errors, axis=0), np.std(errors, axis=0) / np.sqrt(300)
+    assert np.abs((found - honest) / error).max() < 4

@@ -1,0 +1,223 @@
+"""One segment at a time: the same belief as at once, and nothing lost when a segment is refused."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.linalg import LinAlgError
+from oracles import composite_gp
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+from compositegp import CompositeGPRegressor, prior, update
+from compositegp.posteriors.recursion import rebase
+
+KERNEL = ConstantKernel(1.2) * Matern(0.8, nu=1.5) + WhiteKernel(0.05)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.uniform(0, 8, size=(240, 1))
+    return X, 3.0 + np.sin(X[:, 0]) + 0.2 * rng.normal(size=240), np.linspace(0, 9, 25)[:, None]
+
+
+def parts(*arrays, size=60):
+    return zip(*([a[i : i + size] for i in range(0, len(a), size)] for a in arrays), strict=True)
+
+
+LABELS = np.repeat(np.arange(4), 60)
+
+
+@pytest.mark.parametrize("mean", [None, "linear", 3.0])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prediction": "composite", "conditioning_size": 0},
+        {"prediction": "composite", "conditioning_size": 20},
+        {"prediction": "nearest", "n_neighbors": 30},
+        {"prediction": "rbcm"},
+    ],
+    ids=str,
+)
+def test_segments_one_by_one_are_fit_at_once(data, options, mean):
+    X, y, Z = data
+    noise = np.linspace(0.0, 0.1, 240)
+    whole = CompositeGPRegressor(KERNEL, learning=None, mean=mean, segmentation=LABELS, **options)
+    whole.fit(X, y, noise_variance=noise)
+    stream = CompositeGPRegressor(KERNEL, learning=None, mean=mean, **options)
+    for X_k, y_k, noise_k in parts(X, y, noise):
+        stream.partial_fit(X_k, y_k, noise_variance=noise_k)
+    np.testing.assert_allclose(
+        stream.predict(Z, return_std=True), whole.predict(Z, return_std=True), rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        stream.log_marginal_likelihood_value_, whole.log_marginal_likelihood_value_, rtol=1e-10
+    )
+
+
+@pytest.mark.parametrize("mean", [None, "constant"])
+def test_watching_keeps_the_same_belief(data, mean):
+    X, y, Z = data
+    options = {"learning": None, "mean": mean, "conditioning_size": 0, "prediction": "composite"}
+    stream = CompositeGPRegressor(KERNEL, watch=Z, **options)
+    for X_k, y_k in parts(X, y):
+        stream.partial_fit(X_k, y_k)
+    from compositegp import Composite, posterior
+
+    belief = posterior(
+        KERNEL, X, y, Z, Composite.marginal([np.flatnonzero(k == LABELS) for k in range(4)]), mean=mean
+    )
+    mean_found, cov = stream.predict(Z, return_cov=True, latent=True)
+    np.testing.assert_allclose(mean_found, belief.mean, atol=1e-8)
+    np.testing.assert_allclose(cov, belief.covariance, atol=1e-8)
+    some = stream.predict(Z[[7, 3]], return_std=True)
+    np.testing.assert_allclose(some[0], belief.mean[[7, 3]], atol=1e-8)
+    assert stream.segments_ == []
+
+
+def test_watching_may_begin_with_a_fit(data):
+    X, y, Z = data
+    options = {"learning": None, "conditioning_size": 0, "prediction": "composite", "segmentation": LABELS[:120]}
+    stream = CompositeGPRegressor(KERNEL, watch=Z, **options).fit(X[:120], y[:120])
+    for X_k, y_k in parts(X[120:], y[120:]):
+        stream.partial_fit(X_k, y_k)
+    plain = CompositeGPRegressor(KERNEL, learning=None, conditioning_size=0, prediction="composite")
+    for X_k, y_k in parts(X, y):
+        plain.partial_fit(X_k, y_k)
+    np.testing.assert_allclose(stream.predict(Z, return_std=True), plain.predict(Z, return_std=True), atol=1e-8)
+
+
+def test_only_watched_points_can_be_told(data):
+    X, y, Z = data
+    stream = CompositeGPRegressor(KERNEL, learning=None, prediction="composite", watch=Z).partial_fit(X, y)
+    with pytest.raises(ValueError, match="row 1"):
+        stream.predict([Z[0], [0.123]])
+    for call in (stream.log_marginal_likelihood, lambda: stream.analyze(Z)):
+        with pytest.raises(ValueError, match="watch keeps none"):
+            call()
+    with pytest.raises(ValueError, match="prediction='composite'"):
+        CompositeGPRegressor(KERNEL, watch=Z).partial_fit(X, y)
+
+
+def test_watching_needs_constant_memory(rng):
+    Z = np.linspace(0, 8, 10)[:, None]
+    stream = CompositeGPRegressor(KERNEL, learning=None, conditioning_size=0, prediction="composite", watch=Z)
+
+    def feed(count):
+        for _ in range(count):
+            X = rng.uniform(0, 8, size=(20, 1))
+            stream.partial_fit(X, np.sin(X[:, 0]))
+
+    feed(20)
+    size = len(pickle.dumps(stream))
+    tracemalloc.start()
+    feed(50)
+    before = tracemalloc.get_traced_memory()[0]
+    feed(300)
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before < 300 * 20 * 16 / 2  # half of what the data themselves would take
+    assert abs(len(pickle.dumps(stream)) - size) < 500
+
+
+def test_hyper_parameters_are_the_papers_average(data):
+    X, y, _ = data
+    kernel = ConstantKernel(1.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.3)
+    stream = CompositeGPRegressor(kernel, mean=3.0, learning="fisher_average")
+    precision, shift = 0.0, 0.0
+    for X_k, y_k in parts(X, y):
+        stream.partial_fit(X_k, y_k)
+        alone = CompositeGPRegressor(kernel, mean=3.0).partial_fit(X_k, y_k)
+        average = alone._state.average.estimate
+        precision, shift = precision + average.precision, shift + average.precision @ alone.kernel_.theta
+    theta = np.linalg.solve(precision, shift)
+    # each segment begins where the last left off, so optima agree to the optimiser's tolerance
+    np.testing.assert_allclose(stream.kernel_.theta, theta, atol=0.05)
+    np.testing.assert_allclose(
+        stream.theta_standard_errors_, np.sqrt(np.diagonal(np.linalg.inv(precision))), rtol=0.1
+    )
+    assert abs(stream.predict([[4.0]])[0] - 3.0 - np.sin(4.0)) < 0.3
+
+
+def test_learning_goes_on_after_fit(data):
+    X, y, Z = data
+    model = CompositeGPRegressor(
+        ConstantKernel() * Matern(nu=1.5) + WhiteKernel(), mean="constant", segment_size=60
+    )
+    errors = model.fit(X[:180], y[:180]).theta_standard_errors_
+    model.partial_fit(X[180:], y[180:])
+    assert (model.theta_standard_errors_ < errors).all()
+    assert len(model.segments_) == 4
+    assert np.abs(model.predict(Z[:20]) - 3 - np.sin(Z[:20, 0])).max() < 0.5
+
+
+@pytest.mark.parametrize("watch", [False, True])
+@pytest.mark.parametrize(
+    ("X_k", "y_k"),
+    [
+        ([[0.0], [np.nan]], [1.0, 2.0]),
+        ([[0.0, 1.0]], [1.0]),
+        ([[0.0], [1.0]], [1.0]),
+        ([[0.0], [1.0]], [1.0, np.inf]),
+        ([[0.0], [1.0]], [np.nan, np.nan]),
+        ([["a"], ["b"]], [1.0, 2.0]),
+        (np.empty((0, 1)), []),
+    ],
+)
+def test_a_segment_that_is_refused_leaves_the_model_as_it_was(data, X_k, y_k, watch):
+    X, y, Z = data
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction="composite", watch=Z if watch else None)
+    model.partial_fit(X, y)
+    before, state = model.predict(Z, return_std=True), model._state
+    with pytest.raises(ValueError):  # noqa: PT011
+        model.partial_fit(X_k, y_k)
+    assert model._state is state
+    np.testing.assert_array_equal(model.predict(Z, return_std=True), before)
+
+
+def test_a_segment_that_cannot_be_factorised_leaves_the_model_as_it_was(data):
+    class Indefinite(RBF):
+        def __call__(self, X, Y=None, eval_gradient=False):
+            K = super().__call__(X, Y, eval_gradient)
+            return K if len(X) < 100 else -K
+
+    X, y, Z = data
+    model = CompositeGPRegressor(Indefinite() + WhiteKernel(0.1), learning=None, n_neighbors=20).partial_fit(
+        X[:50], y[:50]
+    )
+    before = model.predict(Z)
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(Z), before)
+
+
+@pytest.mark.parametrize("mean", [None, "linear"])
+def test_rebase_exchanges_the_prior_and_keeps_the_evidence(rng, mean):
+    Z, X = np.linspace(0, 4, 6)[:, None], rng.uniform(0, 4, size=(20, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=20)
+    old, new = RBF(0.8) + WhiteKernel(0.1), 2.0 * RBF(1.1) + WhiteKernel(0.2)
+    belief = update(prior(old, Z, mean=mean), old, Z, X, y, mean=mean)
+    same = rebase(belief, old)
+    np.testing.assert_allclose(same.mean, belief.mean, atol=1e-8)
+    np.testing.assert_allclose(same.covariance, belief.covariance, atol=1e-8)
+    moved = rebase(belief, new)
+    np.testing.assert_allclose(rebase(moved, old).covariance, belief.covariance, atol=1e-6)
+    if mean is None:
+        _, covariance = composite_gp(old, X, y, Z, [(np.arange(20), 1.0)])
+        evidence = np.linalg.inv(covariance) - np.linalg.inv(old(Z, Z))
+        expected = np.linalg.inv(np.linalg.inv(new(Z, Z)) + evidence)
+        np.testing.assert_allclose(moved.covariance, expected, atol=1e-6)
+
+
+def test_learning_while_watching_follows_the_average(data):
+    X, y, Z = data
+    kernel = ConstantKernel(1.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.3)
+    options = {"mean": 3.0, "conditioning_size": 0, "prediction": "composite"}
+    watching = CompositeGPRegressor(kernel, watch=Z, **options)
+    keeping = CompositeGPRegressor(kernel, **options)
+    for X_k, y_k in parts(X, y):
+        watching.partial_fit(X_k, y_k)
+        keeping.partial_fit(X_k, y_k)
+    np.testing.assert_array_equal(watching.kernel_.theta, keeping.kernel_.theta)
+    # the belief is built of segments under the hyper-parameters of their time: close, not equal
+    np.testing.assert_allclose(watching.predict(Z), keeping.predict(Z), atol=0.25)
