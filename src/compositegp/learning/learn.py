@@ -5,19 +5,21 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.arrays import Floats
-from compositegp.composite import Observations
+from compositegp.arrays import Floats, Indices
+from compositegp.composite import Composite, Observations
 from compositegp.learning.average_learner import learn_by_average
 from compositegp.learning.information import pseudo_invert_information
 from compositegp.learning.likelihood_learner import learn_by_likelihood
 from compositegp.learning.messages import messages_about
+from compositegp.learning.passes import total_score
 from compositegp.learning.progress import Progress, Reporter
 from compositegp.learning.result import LearningResult
-from compositegp.learning.starting import data_scale, starting_kernel
+from compositegp.learning.starting import DataScale, data_scale, starting_kernel, starting_points
 from compositegp.learning.task import Found, Task
 from compositegp.learning.terms import Terms
 from compositegp.means import Basis, Estimated, as_mean
@@ -26,6 +28,7 @@ from compositegp.validation import check_kernel, check_points
 
 METHODS = {"composite_likelihood": learn_by_likelihood, "fisher_average": learn_by_average}
 _SCALE_SEGMENTS = 32
+_START_POINTS = 2048  # by whose likelihood a start is chosen
 
 
 def learn(
@@ -115,7 +118,7 @@ def learn(
     sample = [blocks.segments[number] for number in order[:_SCALE_SEGMENTS]]
     scale = data_scale(data.X, residuals, sample)
     if start == "data":
-        data = data.with_kernel(starting_kernel(data.kernel, scale))
+        data = data.with_kernel(_most_likely_start(data, scale, sample, coefficients))
     reporter = Reporter(callback, progress, len(blocks))
     task = Task(
         data,
@@ -167,6 +170,24 @@ def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, int
         reporter.history,
         messages_about(found, kernel, interrupted),
     )
+
+
+def _most_likely_start(data: Observations, scale: DataScale, sample: list[Indices], coefficients: Floats) -> Kernel:
+    """The starting kernel under which a few segments are most likely."""
+    kernel = starting_kernel(data.kernel, scale)
+    starts = [kernel.clone_with_theta(theta) for theta in starting_points(data.kernel, scale)]
+    if len(starts) == 1:
+        return starts[0]
+    sizes = np.cumsum([len(part) for part in sample])
+    few = Composite.marginal(sample[: max(1, int(np.searchsorted(sizes, _START_POINTS)))])
+
+    def likelihood(start: Kernel) -> float:
+        try:
+            return total_score(data.with_kernel(start), few, coefficients).log_likelihood
+        except LinAlgError:
+            return -np.inf
+
+    return max(starts, key=likelihood)
 
 
 def _nothing_found(data: Observations, coefficients: Floats, residuals: Floats) -> Found:

@@ -21,6 +21,7 @@ from compositegp.kernels import OnColumns
 
 _DEFAULT_BOUNDS = (1e-5, 1e5)
 _NOISE_SHARE = 0.1
+_SHORTER = (1.0, 1 / 4, 1 / 16, 1 / 64)
 _HARDLY_VARIES = 1e-3  # spread of a column in segments, over that in all the data, which is chance or rounding
 
 
@@ -63,6 +64,19 @@ def starting_kernel(kernel: Kernel, scale: DataScale) -> Kernel:
     started = clone(kernel)
     _start(started, scale, _count_signals(started))
     return started
+
+
+def starting_points(kernel: Kernel, scale: DataScale) -> list[Floats]:
+    """Values of ``kernel.theta`` to choose from: that of `starting_kernel`, and shorter length scales than the data's.
+
+    A field may vary on many scales below the size of a segment, and its likelihood have a maximum for each.
+    """
+    bounds = starting_kernel(kernel, scale).bounds
+    points = [
+        np.clip(starting_kernel(kernel, scale._replace(spreads=factor * scale.spreads)).theta, *bounds.T)
+        for factor in _SHORTER
+    ]
+    return list(np.unique(points, axis=0)[::-1])
 
 
 @singledispatch
