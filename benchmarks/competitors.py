@@ -146,16 +146,17 @@ def _trend(task: Task, X: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray], n
     return lambda points: coefficients[0] + points @ coefficients[1:]
 
 
+PLAIN = {"conditioning_size": 0, "segment_size": 512, "prediction": "composite", "group_size": 512}
+
 COMPETITORS: dict[str, Callable[[Task], Prediction]] = {
     "compositegp (default)": ours(),
-    "compositegp, plain CGP": ours(conditioning_size=0, segment_size=512, prediction="composite"),
-    "compositegp, fisher_average + CGP": ours(
-        conditioning_size=0, segment_size=512, prediction="composite", learning="fisher_average"
-    ),
+    "compositegp, plain CGP": ours(**PLAIN),
+    "compositegp, fisher_average + CGP": ours(**PLAIN, learning="fisher_average"),
+    "compositegp, rBCM": ours(**PLAIN | {"prediction": "rbcm"}),
     "compositegp, FITC 512": ours(prediction="fitc", inducing=512),
-    "scikit-learn, exact on 3,000": scikit_learn_subset,
     "GPBoost, Vecchia 20": gpboost_vecchia,
     "GPyTorch, SVGP 512": gpytorch_svgp,
+    "scikit-learn, exact on 3,000": scikit_learn_subset,
 }
 REQUIRES = {"GPBoost, Vecchia 20": "gpboost", "GPyTorch, SVGP 512": "gpytorch"}
 

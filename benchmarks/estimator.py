@@ -10,10 +10,10 @@ Peers: pip install 'compositegp[peers]'.
 import argparse
 import importlib.util
 import json
-import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import data
 from competitors import COMPETITORS, REQUIRES, Task, run
@@ -32,7 +32,6 @@ def measure(name: str, method: str) -> dict[str, float]:
     """Run one method on one data set in this process."""
     split = load(name)
     assert split is not None
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     task = Task(split.X, split.y, split.X_test, *DATA[name])
     mean, std = run(method, task)
     total = time.perf_counter() - task.began
@@ -64,19 +63,17 @@ def table(name: str, only: str, limit: float) -> None:
         if needed and importlib.util.find_spec(needed) is None:
             print(f"| {method} | not installed: pip install 'compositegp[peers]' |")
             continue
-        command = [sys.executable, __file__, "--measure", name, method]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-        except subprocess.TimeoutExpired:
-            print(f"| {method} | not done after {limit:.0f} s |")
+        done, peak = watch([sys.executable, __file__, "--measure", name, method], limit)
+        if done is None:
+            print(f"| {method} | not done after {limit:.0f} s |", flush=True)
             continue
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-            print(f"| {method} | failed: {reason[:100]} |")
+            print(f"| {method} | failed: {reason[:100]} |", flush=True)
             continue
         found = json.loads(done.stdout.splitlines()[-1])
         cells = [f"{found[column]:.3f}" for column in COLUMNS]
-        cells += [f"{found['fit']:.1f}", f"{found['predict']:.1f}", f"{found['MB']:.0f}"]
+        cells += [f"{found['fit']:.1f}", f"{found['predict']:.1f}", f"{peak:.0f}"]
         print(f"| {method} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -84,13 +81,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", choices=DATA, action="append", help="data set; all if left out")
     parser.add_argument("--only", default="", help="methods whose name begins so")
-    parser.add_argument("--limit", type=float, default=1800, help="seconds that one method may take")
+    parser.add_argument("--limit", type=float, default=1200, help="seconds that one method may take")
     parser.add_argument("--measure", nargs=2, metavar=("DATA", "METHOD"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(measure(*arguments.measure)))
         return
-    print(f"{machine()}. Peak memory is beyond the data and the imports, the largest worker process included.")
+    print(f"{machine()}. Each method in a process of its own; peak memory is all of it, workers included.")
     for name in arguments.data or DATA:
         table(name, arguments.only, arguments.limit)
 

@@ -115,7 +115,7 @@ def test_single_precision_comes_in_and_double_is_worked_with(data):
         ("n_neighbors", 2.5),
         ("group_size", 0),
         ("target_transform", "sqrt"),
-        ("standardize", "yes"),
+        ("local_mean", "yes"),
         ("n_jobs", 0.5),
     ],
 )

@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from sklearn.compose import ColumnTransformer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
+from sklearn.preprocessing import OneHotEncoder
 
 from compositegp import (
     Basis,
@@ -64,7 +66,7 @@ def test_composite(data, conditioning_size):
     model = CompositeGPRegressor(
         KERNEL, learning=None, segment_size=50, conditioning_size=conditioning_size, prediction="composite"
     ).fit(X, y)
-    segments = segment(X, 50, "nested" if conditioning_size else "tree", kernel=KERNEL, random_state=0)
+    segments = segment(X, 50, kernel=KERNEL)
     for mine, theirs in zip(model.segments_, segments, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     given = conditioning_sets(X, segments, conditioning_size, kernel=KERNEL)
@@ -76,9 +78,7 @@ def test_composite(data, conditioning_size):
 @pytest.mark.parametrize("rule", ["bcm", "rbcm", "gpoe", "grbcm"])
 def test_committees(data, rule):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, learning=None, segment_size=50, prediction=rule, segmentation="tree").fit(
-        X, y
-    )
+    model = CompositeGPRegressor(KERNEL, learning=None, segment_size=50, prediction=rule).fit(X, y)
     found = committee.predict(KERNEL, X, y, Z, segment(X, 50, kernel=KERNEL), rule=rule)
     assert_same(latent(model, Z), *found)
     with pytest.raises(ValueError, match="no joint covariance"):
@@ -109,7 +109,7 @@ def test_joint_prediction_by_nearest_is_exact_given_their_union(data):
     composite, _ = model._state.mode.terms(Z[:12])
     ((union, weight),) = composite.terms
     assert weight == 1
-    assert 60 <= len(union) <= 120
+    assert 60 <= len(union) <= 400
     belief = posterior(KERNEL, X[union], y[union], Z[:12], Composite.full(len(union)))
     np.testing.assert_allclose(mean, belief.mean, atol=1e-8)
     np.testing.assert_allclose(cov, belief.covariance, atol=1e-8)
@@ -144,29 +144,113 @@ def test_the_mean_function_is_used_everywhere(rng, prediction):
     np.testing.assert_allclose(given.fit(X, y).predict(Z)[[0, 2]], [100.0, -50.0], atol=6.0)
 
 
-@pytest.mark.parametrize(
-    "mean", ["linear", lambda X: 40 - 3 * X[:, 0], Basis(lambda X: X**2), Linear([-3.0], 40.0)]
-)
-def test_the_mean_function_is_that_of_the_data_when_they_are_standardized(rng, mean):
-    X = rng.uniform(100, 106, size=(300, 1))
-    y = 40.0 - 3.0 * X[:, 0] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=300)
-    plain = 0.5 * RBF(0.5) + WhiteKernel(0.01)
-    unit, spread = y.std(), X.std()
-    scaled = 0.5 / unit**2 * RBF(0.5 / spread) + WhiteKernel(0.01 / unit**2)
-    Z = np.array([[95.0], [103.0], [110.0]])
-    expected = CompositeGPRegressor(plain, learning=None, mean=mean).fit(X, y).predict(Z, return_std=True)
-    model = CompositeGPRegressor(scaled, learning=None, mean=mean, standardize=True).fit(X, y)
-    if isinstance(mean, Basis):  # the target is centred first, so this mean is another
-        assert np.isfinite(model.predict(Z)).all()
-    else:
-        np.testing.assert_allclose(model.predict(Z, return_std=True), expected, rtol=1e-5)
+@pytest.mark.parametrize("mean", ["constant", "linear"])
+def test_a_local_mean_is_universal_kriging_in_each_neighbourhood(data, mean):
+    X, y, Z = data
+    model = CompositeGPRegressor(KERNEL, learning=None, mean=mean, n_neighbors=100, group_size=1, local_mean=True)
+    found = latent(model.fit(X, y), Z)
+    functions = (lambda P: np.ones((len(P), 1))) if mean == "constant" else (lambda P: np.c_[np.ones(len(P)), P])
+    for row in range(0, 60, 7):
+        near = np.argsort((((X - Z[row]) / [0.7, 1.5]) ** 2).sum(axis=1))[:100]
+        K, k = KERNEL(X[near]), KERNEL(Z[row : row + 1], X[near])[0]
+        F, f = functions(X[near]), functions(Z[row : row + 1])[0]
+        information = F.T @ np.linalg.solve(K, F)
+        beta = np.linalg.solve(information, F.T @ np.linalg.solve(K, y[near]))
+        rest = f - F.T @ np.linalg.solve(K, k)
+        expected = f @ beta + k @ np.linalg.solve(K, y[near] - F @ beta)
+        variance = 1.5 - k @ np.linalg.solve(K, k) + rest @ np.linalg.solve(information, rest)
+        # The estimate from all the data is a prior a hundred times wider than its error.
+        assert found[0][row] == pytest.approx(expected, abs=2e-3)
+        assert found[1][row] == pytest.approx(variance, rel=2e-2)
+    assert_same(found, *nearest(KERNEL, X, y, Z, size=100, mean=mean), atol=5e-3)
+
+
+def test_the_mean_is_local_where_neighbours_can_tell_it(data):
+    X, y, Z = data
+
+    def predict(**options):
+        model = CompositeGPRegressor(KERNEL, learning=None, mean="linear", **options)
+        return model.fit(X, y).predict(Z)
+
+    for n_neighbors, local in ((95, False), (96, True), (1000, False)):
+        expected = predict(n_neighbors=n_neighbors, local_mean=local)
+        np.testing.assert_array_equal(predict(n_neighbors=n_neighbors), expected)
+
+
+def test_a_local_mean_costs_little_where_the_mean_is_the_same_everywhere():
+    kernel = ConstantKernel(1.0) * Matern(1.0, nu=0.5) + WhiteKernel(0.1)
+    ratios = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0, 20, size=(1500, 2))
+        y = 5 + X @ [0.3, -0.2] + np.linalg.cholesky(kernel(X)) @ rng.normal(size=1500)
+        model = CompositeGPRegressor(kernel, learning=None, mean="linear", n_neighbors=200).fit(X[:1200], y[:1200])
+        errors = [
+            np.mean((model.set_params(local_mean=local).predict(X[1200:]) - y[1200:]) ** 2)
+            for local in (True, False)
+        ]
+        ratios.append(errors[0] / errors[1])
+    assert np.mean(ratios) < 1.01
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_test_points_that_are_far_apart_are_predicted_alone(rng, d):
+    X = rng.uniform(0, 100, size=(6000, d))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=6000)
+    model = CompositeGPRegressor(RBF(1.0) + WhiteKernel(0.01), learning=None, n_neighbors=50).fit(X, y)
+    Z = rng.uniform(0, 100, size=(7, d))
+    alone = np.array([model.predict(z[None], return_std=True) for z in Z])[:, :, 0]
+    np.testing.assert_allclose(np.array(model.predict(Z, return_std=True)).T, alone, rtol=1e-10)
+    np.testing.assert_allclose(model.predict(Z, return_cov=True)[0], alone[:, 0], atol=1e-2)
+    many = rng.uniform(0, 100, size=(3000, d))
+    one_by_one = CompositeGPRegressor(RBF(1.0) + WhiteKernel(0.01), learning=None, n_neighbors=50, group_size=1)
+    difference = model.predict(many) - one_by_one.fit(X, y).predict(many)
+    assert np.sqrt(np.mean(difference**2)) < 0.05
+
+
+@pytest.mark.parametrize("prediction", ["fitc", "pitc"])
+def test_inducing_points_count_the_data_once_for_the_mean(rng, prediction):
+    X = rng.uniform(0, 6, size=(60, 1))
+    kernel = RBF(1.0) + WhiteKernel(0.1)
+    y = 3.0 + np.linalg.cholesky(kernel(X)) @ rng.normal(size=60)
+    options = {"learning": None, "mean": "constant", "segment_size": 100, "inducing": X}
+    sparse = CompositeGPRegressor(kernel, prediction=prediction, **options).fit(X, y)
+    exact = CompositeGPRegressor(kernel, **options).fit(X, y)
+    far = [[1e4]]  # where the mean is all there is
+    np.testing.assert_allclose(sparse.predict(far, return_std=True), exact.predict(far, return_std=True), rtol=1e-4)
+
+
+def test_a_mean_estimated_elsewhere_is_used_as_it_is(data):
+    X, y, _ = data
+    given = Estimated("constant", [3.0], [[0.25]])
+    for learning in (None, "composite_likelihood"):
+        model = CompositeGPRegressor(KERNEL, mean=given, learning=learning, n_neighbors=100).fit(X, y)
+        mean, std = model.predict([[1e4, 1e4]], return_std=True, latent=True)
+        assert mean[0] == pytest.approx(3.0, abs=1e-6)
+        variance = model.kernel_.k1.k1.constant_value
+        assert std[0] ** 2 == pytest.approx(variance + 0.25, rel=1e-6)
+    sure = CompositeGPRegressor(KERNEL, mean=Estimated("constant", [3.0], [[0.0]]), learning=None).fit(X, y)
+    known = CompositeGPRegressor(KERNEL, mean=3.0, learning=None).fit(X, y)
+    assert sure.log_marginal_likelihood() == pytest.approx(known.log_marginal_likelihood())
+
+
+def test_functions_of_the_mean_see_the_data_as_they_are(rng):
+    X = np.c_[rng.uniform(0, 5, size=200), rng.integers(0, 3, size=200)]
+    levels = np.array([10.0, -5.0, 3.0])
+    y = levels[X[:, 1].astype(int)] + np.sin(X[:, 0]) + 0.1 * rng.normal(size=200)
+    transformer = ColumnTransformer([("kind", OneHotEncoder(sparse_output=False), [1])])
+    model = CompositeGPRegressor(mean=transformer).fit(X, y)
+    np.testing.assert_allclose(model.mean_coefficients_, levels, atol=2.0)
+    assert model.score(X, y) > 0.99
+    known = CompositeGPRegressor(mean=lambda points: levels[points[:, 1].astype(int)]).fit(X, y)
+    assert known.score(X, y) > 0.99
 
 
 def test_learning_is_that_of_learn(data):
     X, y, _ = data
     kernel = ConstantKernel() * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
     spread = X / X.std(axis=0)
-    for method, conditioning, scheme in (("composite_likelihood", 40, "nested"), ("fisher_average", 0, "tree")):
+    for method, conditioning in (("composite_likelihood", 40), ("fisher_average", 0)):
         model = CompositeGPRegressor(kernel, learning=method, segment_size=80, conditioning_size=conditioning).fit(
             X, y
         )
@@ -174,7 +258,7 @@ def test_learning_is_that_of_learn(data):
             kernel,
             X,
             y,
-            segment(spread, 80, scheme, random_state=0),
+            segment(spread, 80),
             method=method,
             conditioning_size=conditioning,
         )
@@ -261,6 +345,28 @@ class TestOverconfidence:
         )
         report = nearby.analyze(Z)
         np.testing.assert_allclose(report.actual_mse, report.claimed_variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("conditioning_size", [0, 20])
+def test_honest_variance_is_that_of_the_whole_predictor(rng, conditioning_size):
+    """The mean is linear in the data: its weights, one datum at a time, give its error by dense algebra."""
+    X = np.sort(rng.uniform(0, 10, size=(60, 1)), axis=0)
+    Z = np.array([[3.0], [9.5], [12.0], [20.0]])
+    kernel = RBF(1.5) + WhiteKernel(0.05)
+    model = CompositeGPRegressor(
+        kernel,
+        learning=None,
+        mean="linear",
+        segment_size=20,
+        conditioning_size=conditioning_size,
+        prediction="composite",
+    )
+    weights = np.stack([model.fit(X, row).predict(Z) for row in np.eye(60)], axis=1)
+    expected = 1.0 - 2 * np.einsum("mn,nm->m", weights, kernel(X, Z))
+    expected += np.einsum("mi,ij,mj->m", weights, kernel(X), weights)
+    np.testing.assert_allclose(weights @ np.c_[np.ones(60), X], np.c_[np.ones(4), Z], atol=1e-6)  # unbiased
+    honest = model.predict(Z, return_std=True, latent=True, variance="honest")[1] ** 2
+    np.testing.assert_allclose(honest, expected, rtol=1e-5)
 
 
 def test_honest_variance_by_monte_carlo(rng):

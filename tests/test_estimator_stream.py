@@ -4,12 +4,14 @@ import pickle
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.linalg import LinAlgError
 from oracles import composite_gp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from compositegp import CompositeGPRegressor, prior, update
+from compositegp import CompositeGPRegressor, Estimated, prior, update
 from compositegp.posteriors.recursion import rebase
 
 KERNEL = ConstantKernel(1.2) * Matern(0.8, nu=1.5) + WhiteKernel(0.05)
@@ -97,6 +99,55 @@ def test_only_watched_points_can_be_told(data):
             call()
     with pytest.raises(ValueError, match="prediction='composite'"):
         CompositeGPRegressor(KERNEL, watch=Z).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("mean", [None, "linear", Estimated("constant", [3.0], [[0.1]])], ids=str)
+def test_watching_is_by_plain_segments_however_they_come(data, mean):
+    X, y, Z = data
+    options = {"learning": None, "prediction": "composite", "watch": Z, "mean": mean}  # conditioning_size as it is
+    at_once = CompositeGPRegressor(KERNEL, segmentation=LABELS, **options).fit(X, y)
+    stream = CompositeGPRegressor(KERNEL, **options)
+    for X_k, y_k in parts(X, y):
+        stream.partial_fit(X_k, y_k)
+    np.testing.assert_allclose(at_once.predict(Z, return_std=True), stream.predict(Z, return_std=True), atol=1e-8)
+    with pytest.raises(ValueError, match="watch keeps none"):
+        stream.predict(Z, variance="honest")
+
+
+def test_watched_points_may_be_a_frame_and_have_signed_zeros(data):
+    X, y, _ = data
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 0] ** 2})
+    watch = pd.DataFrame({"a": [0.0, 2.0], "b": [0.0, 4.0]})
+    options = {"learning": None, "prediction": "composite"}
+    model = CompositeGPRegressor(KERNEL, watch=watch, **options).partial_fit(table, y)
+    signed = pd.DataFrame({"a": [-0.0, 2.0], "b": [0.0, 4.0]})
+    np.testing.assert_array_equal(model.predict(watch), model.predict(signed))
+    with pytest.raises(ValueError, match="feature names"):
+        CompositeGPRegressor(KERNEL, watch=watch[["b", "a"]], **options).partial_fit(table, y)
+
+
+def test_a_poor_beginning_is_made_good_by_later_segments(data):
+    X, y, Z = data
+    late = CompositeGPRegressor()
+    with pytest.warns(ConvergenceWarning, match="no maximum likelihood"):
+        late.partial_fit(X[:1], 1e6 * y[:1])
+    for X_k, y_k in parts(X, y):
+        late.partial_fit(X_k, 1e6 * y_k)
+    assert np.isfinite(late.theta_standard_errors_).all()
+    assert np.abs(late.predict(Z[:20]) / 1e6 - 3 - np.sin(Z[:20, 0])).max() < 0.5
+    with pytest.warns(ConvergenceWarning, match="constant target"):
+        constant = CompositeGPRegressor().fit(X[:20], np.full(20, 3.0))
+    constant.partial_fit(X, y)
+    assert np.isfinite(constant.theta_standard_errors_).all()
+
+
+def test_a_refit_that_fails_leaves_the_model_as_it_was(data):
+    X, y, Z = data
+    model = CompositeGPRegressor(KERNEL, learning=None, target_transform="log").fit(X, y + 5)
+    before = model.predict(Z)
+    with pytest.raises(ValueError, match="not positive"):
+        model.fit(np.c_[X, X], -y - 5)
+    np.testing.assert_array_equal(model.predict(Z), before)
 
 
 def test_watching_needs_constant_memory(rng):

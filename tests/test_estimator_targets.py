@@ -128,3 +128,43 @@ def test_quantiles_and_intervals_of_a_gaussian(data):
     assert model.predict_quantiles(Z, 0.1).shape == (30,)
     narrow = model.predict_interval(Z, 0.95, latent=True)
     assert (narrow[1] - narrow[0] < upper - lower).all()
+
+
+def test_log_normal_predictions_stay_numbers(data):
+    X, y, _ = data
+    model = CompositeGPRegressor(1500.0 * RBF() + WhiteKernel(0.1), learning=None, target_transform="log").fit(X, y)
+    far = [[1e3], [2e3]]
+    for values in (*model.predict(far, return_std=True), *model.predict(far, return_cov=True)):
+        assert np.isfinite(values).all()
+    near = model.predict(X[:5], return_cov=True)
+    assert np.isfinite(near[1]).all()
+
+
+def test_negative_covariances_of_logs():
+    X = np.array([[0.0], [1.0], [2.0]])
+    y = np.array([1.0, 2.0, 1.5])
+    model = CompositeGPRegressor(RBF(2.0), learning=None, target_transform="log").fit(X, y)
+    Z = np.array([[0.5], [1.5], [3.0]])
+    log_mean, log_cov = CompositeGPRegressor(RBF(2.0), learning=None).fit(X, np.log(y)).predict(Z, return_cov=True)
+    assert log_cov.min() < 0
+    expected = np.exp(log_mean + np.diagonal(log_cov) / 2)
+    found = model.predict(Z, return_cov=True)
+    np.testing.assert_allclose(found[0], expected)
+    np.testing.assert_allclose(found[1], np.outer(expected, expected) * np.expm1(log_cov), rtol=1e-6)
+
+
+def test_tails_without_an_inverse_do_not_spoil_the_mean(rng):
+    X = rng.uniform(0, 6, size=(200, 1))
+    y = np.exp(np.sin(X[:, 0]) + 0.6 * rng.normal(size=200))
+    mean, std = CompositeGPRegressor(target_transform=PowerTransformer()).fit(X, y).predict(X, return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+
+
+def test_masked_targets_are_missing(data):
+    X, y, Z = data
+    masked = np.ma.masked_array(np.where(y > 2, -999.0, y), y > 2)
+    with pytest.warns(UserWarning, match="not observed"):
+        model = CompositeGPRegressor(KERNEL, learning=None).fit(X, masked)
+    other = CompositeGPRegressor(KERNEL, learning=None).fit(X[y <= 2], y[y <= 2])
+    np.testing.assert_array_equal(model.predict(Z), other.predict(Z))

@@ -5,10 +5,14 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.preprocessing import PolynomialFeatures
+from strategies import seeds
 
 from compositegp import (
     Basis,
@@ -25,7 +29,9 @@ from compositegp import (
     posterior,
     segment,
 )
+from compositegp.composite import Score
 from compositegp.learning.progress import Reporter
+from compositegp.learning.scoring import maximise
 
 TRUTH = 2.0 * Matern([0.3, 0.8], nu=1.5) + WhiteKernel(0.1)
 DEFAULT = 1.0 * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
@@ -345,3 +351,28 @@ def test_bad_arguments(change, message):
     arguments = {"kernel": DEFAULT, "X": points, "y": np.arange(6.0), "terms": [[0, 1, 2], [3, 4, 5]]}
     with pytest.raises(ValueError, match=message):
         learn(**(arguments | change))
+
+
+@given(seeds, st.integers(1, 6))
+def test_scoring_finds_the_maximum_of_a_quadratic_in_a_box(seed, p):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(p, p))
+    fisher = root @ root.T + 1e-3 * np.eye(p)
+    centre, start = 3 * rng.normal(size=(2, p))
+    bounds = np.sort(4 * rng.normal(size=(p, 2)), axis=1)
+
+    def evaluate(theta, coefficients):
+        away = centre - theta
+        return Score(-0.5 * away @ fisher @ away, fisher @ away, fisher, np.zeros((1, 1)), 1.0, 0.0)
+
+    found = maximise(evaluate, start, np.zeros(0), bounds)
+    best = minimize(
+        lambda theta: (0.5 * (centre - theta) @ fisher @ (centre - theta), fisher @ (theta - centre)),
+        np.clip(start, *bounds.T),
+        jac=True,
+        bounds=bounds,
+        method="L-BFGS-B",
+        options={"ftol": 1e-14, "gtol": 1e-10},
+    )
+    assert found.converged
+    assert found.score.log_likelihood > -best.fun - 0.02

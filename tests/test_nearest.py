@@ -65,8 +65,6 @@ def test_any_number_of_processes(problem):
 
 def test_bad_arguments(problem):
     X, y, Z = problem
-    with pytest.raises(ValueError, match="mean has unknown coefficients"):
-        nearest(KERNEL, X, y, Z, mean="linear")
     with pytest.raises(ValueError, match="size must be"):
         nearest(KERNEL, X, y, Z, size=0)
     with pytest.raises(ValueError, match="group_size must be"):

@@ -101,15 +101,3 @@ def test_constant_inputs(X):
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         segment(np.zeros((3, 1)), **arguments)
-
-
-def test_nested_goes_from_coarse_to_fine(rng):
-    X = rng.uniform(size=(4096, 2))
-    segments = segment(X, 64, "nested", random_state=0)
-    spreads = np.array([X[part].var(axis=0).sum() for part in segments])
-    assert spreads[0] > 0.8 * X.var(axis=0).sum()  # the first is a thinning of everything
-    assert spreads[1] > 0.8 * X.var(axis=0).sum()
-    assert spreads[32:].max() < 0.2 * spreads[0]  # the last half is local
-    for stop in (1, 2, 4, 8, 16, 32):  # whatever comes before a level covers the whole square
-        seen = X[np.concatenate(segments[:stop])]
-        assert np.abs(seen.mean(axis=0) - 0.5).max() < 4 / np.sqrt(12 * len(seen))

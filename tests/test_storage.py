@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,7 @@ MODELS = {
         "conditioning_size": 0,
     },
     "log": {"kernel": KERNEL, "target_transform": "log", "mean": "linear", "n_neighbors": 40},
-    "basis": {"kernel": KERNEL, "mean": Basis("linear", [0.0, 0, 0], np.eye(3)), "standardize": True},
+    "basis": {"kernel": KERNEL, "mean": Basis("linear", [0.0, 0, 0], np.eye(3))},
     "known mean": {
         "kernel": KERNEL,
         "mean": Linear([0.1, 0.2], 3.0),
@@ -160,6 +161,47 @@ def test_a_flipped_bit_is_noticed(data, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="cannot be read"):
         CompositeGPRegressor.load(path)
+
+
+def test_any_damage_is_told_of_in_the_same_words(data, tmp_path):
+    X, y, Z = data
+    path = tmp_path / "m"
+    model = CompositeGPRegressor(KERNEL, learning=None).fit(X, y)
+    model.save(path)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    messages = []
+    for _ in range(300):
+        damaged = bytearray(content)
+        damaged[rng.integers(len(content))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            found = CompositeGPRegressor.load(path).predict(Z)
+        except ValueError as error:
+            messages.append(str(error))
+        else:  # a bit that nobody reads, as a date, does no harm
+            np.testing.assert_array_equal(found, model.predict(Z))
+    assert len(messages) > 200
+    assert all(str(path) in message for message in messages)
+
+
+def test_arrays_have_to_fit_together(data, tmp_path):
+    X, y, _ = data
+    path = tmp_path / "m"
+    model = CompositeGPRegressor(KERNEL, learning=None).fit(X, y)
+    model._state = replace(model._state, y=y[:-1])
+    model.save(path)
+    with pytest.raises(ValueError, match="do not fit together"):
+        CompositeGPRegressor.load(path)
+
+
+@pytest.mark.parametrize(("fitted", "later"), [("linear", None), (None, "linear")])
+def test_the_mean_that_was_fitted_is_saved(data, tmp_path, fitted, later):
+    X, y, Z = data
+    model = CompositeGPRegressor(KERNEL, learning=None, mean=fitted).fit(X, y)
+    expected = model.predict(Z)
+    model.set_params(mean=later).save(tmp_path / "m")
+    np.testing.assert_array_equal(CompositeGPRegressor.load(tmp_path / "m").predict(Z), expected)
 
 
 def test_foreign_and_newer_files_are_named(data, tmp_path):

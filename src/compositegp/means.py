@@ -150,11 +150,15 @@ def gaussian_prior(coefficients: "Basis | Estimated | None", q: int) -> tuple[Fl
     mean = np.zeros(q) if mean is None else check_targets(mean, q, "coefficients")
     if covariance is None:
         return None
-    values, vectors = np.linalg.eigh(check_covariance(covariance, q))
-    least = 1e-12 * values[-1]
+    checked = check_covariance(covariance, q)
+    # In units of their own, so that an intercept far from the data and a slope keep their digits.
+    variances = np.diagonal(checked)
+    units = np.sqrt(np.where(variances > 0, variances, 1.0))
+    values, vectors = np.linalg.eigh(checked / np.outer(units, units))
+    least = 1e-12 * max(values[-1], 1.0)
     if isinstance(coefficients, Basis) and values[0] < least:
         raise ValueError("the covariance of the mean's coefficients is not positive definite.")
-    half = vectors / np.sqrt(np.maximum(values, least))
+    half = vectors / np.sqrt(np.maximum(values, least)) / units[:, None]
     return np.asarray(half @ half.T), mean
 
 
@@ -169,6 +173,30 @@ def check_covariance(covariance: Any, q: int) -> Floats:
     if q and np.linalg.eigvalsh(matrix)[0] < -1e-8 * np.abs(matrix).max():
         raise ValueError("the covariance of the mean's coefficients is not positive definite.")
     return matrix
+
+
+def inflated(estimate: Estimated, factor: float) -> Basis:
+    """Coefficients that are free to depart from an estimate, by errors `factor` times its own."""
+    covariance = np.asarray(estimate.covariance, dtype=np.float64)
+    variances = np.diagonal(covariance)
+    variances = np.where(variances > 0, variances, 1.0)
+    return Basis(estimate.functions, estimate.coefficients, factor**2 * (covariance + 1e-8 * np.diag(variances)))
+
+
+def plugged_in(mean: MeanModel) -> MeanModel:
+    """A mean whose estimated coefficients are taken as known."""
+    if not isinstance(mean.coefficients, Estimated):
+        return mean
+    return MeanModel(_WithCoefficients(mean, np.asarray(mean.coefficients.coefficients)), no_functions, None)
+
+
+@dataclass(frozen=True, eq=False)
+class _WithCoefficients:
+    mean: MeanModel
+    coefficients: Floats
+
+    def __call__(self, X: Floats) -> Floats:
+        return np.asarray(self.mean.values(X) + self.mean.columns(X) @ self.coefficients)
 
 
 def no_functions(X: Floats) -> Floats:

@@ -57,7 +57,7 @@ def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:
     if noise_variance is None:
         return None
     if not isinstance(noise_variance, Sequence | np.ndarray) and np.ndim(noise_variance) == 0:
-        noise_variance = [noise_variance] * n_samples
+        noise_variance = np.full(n_samples, noise_variance)
     variances = check_targets(noise_variance, n_samples, "noise_variance")
     if (variances < 0).any():
         raise ValueError(

@@ -6,6 +6,8 @@ from compositegp.arrays import Floats
 from compositegp.composite.factors import FactoredStack, Observations
 from compositegp.composite.latent import Latent
 from compositegp.kernels import Boxes, covariance_bounds, diagonal
+from compositegp.linalg import psd_root
+from compositegp.means import Estimated
 
 
 def least_noise(data: Observations) -> float:
@@ -43,8 +45,19 @@ def influence_bounds(data: Observations, latent: Latent, factored: FactoredStack
     n, count = factored.innovations.shape[1], len(latent.points)
     largest = covariance_bounds(data.kernel, boxes, own)
     loading = largest * np.sqrt(n * count / noise) * latent.inverse_norm
-    sizes = np.linalg.norm(factored.innovations, axis=(1, 2))
+    sizes = np.linalg.norm(_innovations(data, factored.innovations), axis=(1, 2))
     weights = np.abs(factored.stack.weights).max(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         moved = weights * loading * (loading + sizes) / (1 - loading**2)
     return np.where(loading < 0.5, moved, np.inf)
+
+
+def _innovations(data: Observations, innovations: Floats) -> Floats:
+    """Whitened data less their mean and, beside them, what the error of its coefficients is worth."""
+    estimate = data.mean.coefficients
+    if not isinstance(estimate, Estimated):
+        return innovations
+    functions, y = innovations[..., :-1], innovations[..., -1:]
+    coefficients = np.asarray(estimate.coefficients, dtype=np.float64)
+    error = functions @ psd_root(np.asarray(estimate.covariance, dtype=np.float64))
+    return np.concatenate([y - (functions @ coefficients)[..., None], error], axis=-1)

@@ -10,7 +10,7 @@ from compositegp.arrays import Floats, Indices
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
 
-SCHEMES = ("sequential", "interleaved", "random", "tree", "nested")
+SCHEMES = ("sequential", "interleaved", "random", "tree")
 _MANY_COLUMNS = 64  # beyond which only the columns themselves are tried as directions
 _CLEARLY_WIDER = 1.5  # variance along the principal direction, over that of the widest column
 
@@ -31,17 +31,15 @@ def segment(
         The points.
     size : int
         Largest size of a segment. Segments are balanced: their sizes differ by one point at most.
-    scheme : {"sequential", "interleaved", "random", "tree", "nested"} or array of n labels
+    scheme : {"sequential", "interleaved", "random", "tree"} or array of n labels
         ``sequential`` cuts the points in the order given (time series); ``interleaved`` deals them out in
         turn; ``random`` shuffles first; ``tree`` halves the points again and again across their widest
-        direction, so that segments are local in any number of dimensions; ``nested`` halves them at random until
-        one segment is left, and cuts each half by ``tree``, the coarsest first: a segment that is conditioned on
-        those before it then sees them at all distances, as long ranges and mean functions need. Labels (numbers or
-        strings, one for each point) make a segment of each label, and `size` is not used.
+        direction, so that segments are local in any number of dimensions. Labels (numbers or strings, one
+        for each point) make a segment of each label, and `size` is not used.
     kernel : scikit-learn kernel, optional
         Widths are then measured in its length scales.
     random_state : int, RandomState or None
-        For ``random`` and ``nested``.
+        For ``random``.
 
     Returns
     -------
@@ -62,10 +60,8 @@ def segment(
     if scheme == "tree":
         return _tree(points, n_segments)
     order = np.arange(n)
-    if scheme in ("random", "nested"):
+    if scheme == "random":
         check_random_state(random_state).shuffle(order)
-    if scheme == "nested":
-        return _nested(points, order, n_segments)
     return [np.sort(part) for part in np.array_split(order, n_segments)]
 
 
@@ -85,19 +81,6 @@ def _tree(points: Floats, n_segments: int) -> list[Indices]:
         order[starts[first] : stops[last - 1]] = branch[np.argpartition(position, cut)]
         branches += [(first, middle), (middle, last)]
     return [np.sort(order[start:stop]) for start, stop in zip(starts, stops, strict=True)]
-
-
-def _nested(points: Floats, order: Indices, n_segments: int) -> list[Indices]:
-    stops = np.cumsum([0, *(len(part) for part in np.array_split(order, n_segments))])
-    segments: list[Indices] = []
-    last = n_segments
-    while last:
-        first = last // 2
-        level = order[stops[first] : stops[last]]
-        # The coarser levels come before.
-        segments[:0] = [np.sort(level[part]) for part in _tree(points[level], last - first)]
-        last = first
-    return segments
 
 
 def _along_widest_direction(points: Floats) -> Floats:

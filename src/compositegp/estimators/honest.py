@@ -5,38 +5,55 @@ import numpy as np
 from compositegp.analysis.errors import actual_mse
 from compositegp.analysis.predictor import predictor
 from compositegp.arrays import Floats
-from compositegp.composite import Observations, segment
-from compositegp.estimators.modes import COMPOSITE_GROUP, CommitteeMode, CompositeMode, InducingMode, Mode
-from compositegp.estimators.state import Choices
-from compositegp.linalg import psd_root
+from compositegp.composite import Composite, Observations, factor_stacks, segment
+from compositegp.estimators.modes import COMPOSITE_GROUP, CommitteeMode, CompositeMode, InducingMode
+from compositegp.estimators.state import State
+from compositegp.learning.information import pseudo_invert_information
+from compositegp.linalg import invert_lower, psd_root
 from compositegp.means import Estimated
 from compositegp.posteriors import Marginals
 
 
-def honest_variance(mode: Mode, Z: Floats, choices: Choices) -> Marginals:
-    """Means by a mode, with their mean squared errors under the model in the place of the variances that it claims."""
+def honest_variance(state: State, Z: Floats, claimed: Marginals) -> Floats:
+    """Mean squared errors, under the model, of means that a state predicts."""
+    mode = state.mode
     if isinstance(mode, CommitteeMode):
         raise ValueError(
             "variance='honest' is for composites; committees have no closed form. Use prediction='composite'."
         )
-    claimed = mode.marginals(Z, choices.n_jobs)
     if not isinstance(mode, CompositeMode | InducingMode):
-        return claimed  # an exact Gaussian process given its neighbours: it claims what it does
+        return claimed.variance  # an exact Gaussian process given its neighbours: it claims what it does
     data = mode.fitted.data
+    if isinstance(mode, InducingMode) and data.mean.coefficients is not None:
+        raise ValueError(
+            "variance='honest' with inducing points is there for a known mean. Use prediction='composite'."
+        )
     composite, inducing = mode.terms(Z)
+    given = isinstance(state.mean, Estimated)  # elsewhere, so that its error has nothing to do with these data
+    by_data = None if given or data.mean.coefficients is None else _least_squares_weights(data, composite)
     variance = np.empty(len(Z))
-    for group in segment(
-        Z, choices.group_size or COMPOSITE_GROUP, kernel=data.kernel
-    ):  # the groups that the means are by
+    size = state.choices.group_size or COMPOSITE_GROUP  # the groups that the means are by
+    for group in segment(Z, size, kernel=data.kernel):
         weights = predictor(data, Z[group], composite, inducing).coefficients
-        variance[group] = actual_mse(data, Z[group], weights) + _mean_error(data, Z[group], weights)
-    return Marginals(claimed.mean, np.maximum(variance, 0.0))
+        sensitivity = data.mean.columns(Z[group]) - weights @ data.columns[:, :-1]
+        if by_data is not None:
+            weights = weights + sensitivity @ by_data
+        variance[group] = actual_mse(data, Z[group], weights)
+        if given:
+            assert isinstance(state.mean, Estimated)
+            variance[group] += ((sensitivity @ psd_root(np.asarray(state.mean.covariance))) ** 2).sum(axis=1)
+    return np.maximum(variance, 0.0)
 
 
-def _mean_error(data: Observations, Z: Floats, weights: Floats) -> Floats:
-    """What the error of the mean's estimated coefficients adds."""
-    estimate = data.mean.coefficients
-    if not isinstance(estimate, Estimated):
-        return np.zeros(len(Z))
-    sensitivity = data.mean.columns(Z) - weights @ data.columns[:, :-1]
-    return np.asarray(((sensitivity @ psd_root(np.asarray(estimate.covariance))) ** 2).sum(axis=1))
+def _least_squares_weights(data: Observations, composite: Composite) -> Floats:
+    """What each observation adds to the mean's coefficients by generalised least squares: shape (q, n)."""
+    q = data.columns.shape[1] - 1
+    information, weights = np.zeros((q, q)), np.zeros((q, len(data.X)))
+    for factored in factor_stacks(data, composite):
+        functions = factored.innovations[..., :-1]
+        weighted = factored.stack.row_weights[..., None] * functions
+        information += np.einsum("bni,bnj->ij", weighted, functions)
+        rows = weighted.transpose(0, 2, 1) @ np.tril(invert_lower(factored.lower.copy()))
+        for indices, row in zip(factored.stack.indices, rows, strict=True):
+            weights[:, indices] += row
+    return np.asarray(pseudo_invert_information(information) @ weights)

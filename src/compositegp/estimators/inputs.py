@@ -52,7 +52,9 @@ def read_training(estimator: Any, X: Any, y: Any, noise_variance: Any, *, reset:
 
 
 def read_targets(y: Any) -> Floats:
-    """Targets as a float64 array (n,), in which NaN is allowed and infinity is not."""
+    """Targets as a float64 array (n,), in which NaN (or a mask) is allowed and infinity is not."""
+    if np.ma.isMaskedArray(y):
+        y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
     values = check_array(
         y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y", ensure_min_samples=1
     )

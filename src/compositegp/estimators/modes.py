@@ -10,7 +10,7 @@ from compositegp import committee
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import Composite, FactoredStack, Observations, conditioning_sets, factor_stacks, segment
 from compositegp.kernels import in_length_scales
-from compositegp.means import Estimated
+from compositegp.means import plugged_in
 from compositegp.posteriors import Belief, FactoredComposite, Marginals
 from compositegp.posteriors.groups import predict_groups, project_groups
 from compositegp.posteriors.inducing import project
@@ -37,7 +37,6 @@ class Fitted:
     Attributes
     ----------
     data : Observations
-        Its mean is known or `Estimated`.
     segments : list of int arrays
     conditioning_size : int
     """
@@ -176,7 +175,7 @@ class CommitteeMode:
 
     def __init__(self, fitted: Fitted, rule: str) -> None:
         self.fitted = fitted
-        self._rule = rule if len(fitted.segments) > 1 else "bcm"  # a committee of one
+        self._rule = rule
 
     def prepare(self) -> None:
         """Nothing to do."""
@@ -192,8 +191,8 @@ class CommitteeMode:
                 y,
                 Z[start : start + _COMMITTEE_GROUP],
                 self.fitted.segments,
-                rule=self._rule,
-                mean=_plugged_in(data),
+                rule=self._rule if len(self.fitted.segments) > 1 else "bcm",  # a committee of one
+                mean=plugged_in(data.mean),
                 noise_variance=data.noise_variance,
             )
             for start in range(0, len(Z), _COMMITTEE_GROUP)
@@ -243,32 +242,12 @@ class InducingMode(_Lazy):
         return self._composite, self._inducing
 
 
-def inducing_points(data: Observations, inducing: Any) -> Floats:
-    """Inducing points: as many as asked for, spread over the data (in length scales), or those given."""
-    if not isinstance(inducing, int | np.integer):
-        return np.asarray(inducing)
+def inducing_points(data: Observations, count: int) -> Floats:
+    """As many points as asked for, spread over the data (in length scales)."""
     n = len(data.X)
-    if inducing >= n:
+    if count >= n:
         return np.unique(data.X, axis=0)
     scaled = in_length_scales(data.kernel, data.X)
-    cells = segment(scaled, -(-n // int(inducing)))
+    cells = segment(scaled, -(-n // count))
     middle = [cell[np.argmin(((scaled[cell] - scaled[cell].mean(axis=0)) ** 2).sum(axis=1))] for cell in cells]
     return np.unique(data.X[middle], axis=0)
-
-
-def _plugged_in(data: Observations) -> Any:
-    """The mean, with estimated coefficients taken as known."""
-    estimate = data.mean.coefficients
-    if not isinstance(estimate, Estimated):
-        return data.mean
-    return _PluggedIn(data, np.asarray(estimate.coefficients))
-
-
-@dataclass(frozen=True, eq=False)
-class _PluggedIn:
-    data: Observations
-    coefficients: Floats
-
-    def __call__(self, X: Floats) -> Floats:
-        mean = self.data.mean
-        return np.asarray(mean.values(X) + mean.columns(X) @ self.coefficients)

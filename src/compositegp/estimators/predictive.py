@@ -11,14 +11,12 @@ from sklearn.utils.validation import check_array
 from compositegp.arrays import Floats, add_to_diagonal
 from compositegp.estimators.fitting import default_kernel
 from compositegp.estimators.honest import honest_variance
-from compositegp.estimators.inputs import read_points
-from compositegp.estimators.scaling import Scaling
 from compositegp.estimators.state import State
 from compositegp.estimators.targets import AsTheyAre, Log, quantile
 from compositegp.kernels import diagonal
 from compositegp.linalg import psd_root
 from compositegp.means import as_mean
-from compositegp.posteriors import Belief, Marginals, prior
+from compositegp.posteriors import Belief, prior
 from compositegp.validation import check_count, check_noise_variance
 
 VARIANCES = ("claimed", "honest")
@@ -41,6 +39,13 @@ class Predictive:
     variance: Floats
     covariance: Floats | None = None
 
+    @classmethod
+    def of_belief(cls, transform: AsTheyAre, offset: float, belief: Belief, noise: Floats) -> "Predictive":
+        """Joint prediction from a belief about the latent values and the variances of independent noise."""
+        covariance = belief.covariance.copy()
+        add_to_diagonal(covariance, noise)
+        return cls(transform, offset + belief.mean, belief.variance + noise, covariance)
+
     def mean_and_std(self) -> tuple[Floats, Floats]:
         """Means and standard deviations in the user's unit."""
         return self.transform.moments(self.mean, np.sqrt(self.variance))
@@ -62,77 +67,63 @@ class Predictive:
         return self.transform.inverse(self.mean[:, None] + root @ normal)
 
 
-def predictive(
-    estimator: Any, state: State | None, X: Any, *, latent: bool, noise_variance: Any, joint: bool, variance: str
+def predict_state(
+    state: State, Z: Floats, *, latent: bool, noise_variance: Any, joint: bool, variance: str, n_jobs: int | None
 ) -> Predictive:
-    """Prediction of an estimator in a state, or before any data (None)."""
-    if variance not in VARIANCES:
-        raise ValueError(f"variance must be one of {', '.join(VARIANCES)}; found {variance!r}.")
-    if variance == "honest" and joint:
-        raise ValueError("variance='honest' is for each point alone. Use return_std, or variance='claimed'.")
-    if state is None:
-        return _before_data(estimator, X, latent=latent, noise_variance=noise_variance, joint=joint)
-    points = read_points(estimator, X)
-    Z = state.scaling.points(points)
-    extra = _noise(state.kernel, Z, latent) * state.scaling.unit**2 + _given_noise(noise_variance, len(Z))
+    """Prediction at test points by what a fitted estimator knows."""
+    noise = _noise(state.kernel, Z, latent, noise_variance)
+    if variance != "claimed" and (joint or state.watched is not None):
+        what = "is for each point alone. Use return_std" if joint else "needs the data, of which watch keeps none"
+        raise ValueError(f"variance={variance!r} {what}, or variance='claimed'.")
     if state.watched is not None:
-        belief = _watched(state.watched, Z)
-        return _of_belief(state.transform, state.scaling, belief, extra, joint)
+        return Predictive.of_belief(state.transform, state.offset, _watched(state.watched, Z), noise)
     if joint:
-        return _of_belief(state.transform, state.scaling, state.mode.joint(Z), extra, joint)
-    if variance == "honest":
-        marginals = honest_variance(state.mode, Z, state.choices)
-    else:
-        marginals = state.mode.marginals(Z, state.choices.n_jobs)
-    mean, latent_variance = state.scaling.restore(marginals)
-    return Predictive(state.transform, mean, latent_variance + extra)
+        return Predictive.of_belief(state.transform, state.offset, state.mode.joint(Z), noise)
+    found = state.mode.marginals(Z, n_jobs)
+    variances = honest_variance(state, Z, found) if variance == "honest" else found.variance
+    return Predictive(state.transform, state.offset + found.mean, variances + noise)
 
 
-def _of_belief(transform: AsTheyAre, scaling: Scaling, belief: Belief, extra: Floats, joint: bool) -> Predictive:
-    mean, variance = scaling.restore(Marginals(belief.mean, belief.variance))
-    covariance = None
-    if joint:
-        covariance = scaling.unit**2 * belief.covariance
-        add_to_diagonal(covariance, extra)
-    return Predictive(transform, mean, variance + extra, covariance)
-
-
-def _before_data(estimator: Any, X: Any, *, latent: bool, noise_variance: Any, joint: bool) -> Predictive:
-    """The prior, where it is known before any data."""
-    transform = Log() if isinstance(estimator.target_transform, str) else AsTheyAre()
-    known = estimator.mean is None or not (isinstance(estimator.mean, str) or hasattr(estimator.mean, "fit"))
-    known = known and as_mean(estimator.mean).coefficients is None
-    if not known or (estimator.target_transform is not None and not isinstance(transform, Log)):
+def predict_before_data(estimator: Any, X: Any, *, latent: bool, noise_variance: Any, joint: bool) -> Predictive:
+    """Prediction by the prior, where that is known before any data."""
+    log = isinstance(estimator.target_transform, str) and estimator.target_transform == "log"
+    fixed = not hasattr(estimator.mean, "fit") and as_mean(estimator.mean).coefficients is None
+    if not fixed or not (log or estimator.target_transform is None):
         raise NotFittedError(
             f"This {type(estimator).__name__} instance is not fitted yet, and its mean or target_transform has to be "
             "learned from data. Call fit first."
         )
     Z = check_array(X, dtype=np.float64, order="C")
     kernel = default_kernel(Z.shape[1]) if estimator.kernel is None else clone(estimator.kernel)
-    extra = _noise(kernel, Z, latent) + _given_noise(noise_variance, len(Z))
+    transform = Log() if log else AsTheyAre()
+    noise = _noise(kernel, Z, latent, noise_variance)
     if joint:
-        belief = prior(kernel, Z, mean=estimator.mean)
-        return _of_belief(transform, Scaling.none(Z.shape[1]), belief, extra, joint)
-    return Predictive(transform, as_mean(estimator.mean).values(Z), diagonal(kernel, Z, noise=False) + extra)
+        return Predictive.of_belief(transform, 0.0, prior(kernel, Z, mean=estimator.mean), noise)
+    return Predictive(transform, as_mean(estimator.mean).values(Z), diagonal(kernel, Z, noise=False) + noise)
 
 
-def _noise(kernel: Any, Z: Floats, latent: bool) -> Floats:
-    """Noise variances, by the kernel, of new observations at `Z`."""
+def check_variance(variance: Any) -> str:
+    """The name of a kind of variance."""
+    if not isinstance(variance, str) or variance not in VARIANCES:
+        raise ValueError(f"variance must be one of {', '.join(VARIANCES)}; found {variance!r}.")
+    return variance
+
+
+def _noise(kernel: Any, Z: Floats, latent: bool, noise_variance: Any) -> Floats:
+    """Noise variances of new observations at `Z`: by the kernel, unless the latent is asked for, and as given."""
+    given = check_noise_variance(noise_variance, len(Z))
+    noise = np.zeros(len(Z)) if given is None else given
     if latent:
-        return np.zeros(len(Z))
-    return np.asarray(np.maximum(diagonal(kernel, Z) - diagonal(kernel, Z, noise=False), 0.0))
-
-
-def _given_noise(noise_variance: Any, count: int) -> Floats | float:
-    variances = check_noise_variance(noise_variance, count)
-    return 0.0 if variances is None else variances
+        return noise
+    return np.asarray(noise + np.maximum(diagonal(kernel, Z) - diagonal(kernel, Z, noise=False), 0.0))
 
 
 def _watched(belief: Belief, Z: Floats) -> Belief:
     """The belief about some of the points that are watched."""
     assert belief.whitened is not None
-    rows = {row.tobytes(): number for number, row in enumerate(belief.whitened.latent.points)}
-    chosen = [rows.get(row.tobytes(), -1) for row in Z]
+    # Adding zero makes −0 a 0, so that equal numbers have equal bytes.
+    rows = {row.tobytes(): number for number, row in enumerate(belief.whitened.latent.points + 0.0)}
+    chosen = [rows.get(row.tobytes(), -1) for row in Z + 0.0]
     if -1 in chosen:
         raise ValueError(
             f"X has points (the first in row {chosen.index(-1)}) that are not among those in watch, and nothing is "

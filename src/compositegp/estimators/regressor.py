@@ -1,5 +1,7 @@
 """The estimator: scikit-learn's GaussianProcessRegressor, without its limit of ten thousand points."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,12 +21,18 @@ from compositegp.estimators import storage
 from compositegp.estimators.fitting import choices_of, fit_state
 from compositegp.estimators.inputs import read_points, read_training
 from compositegp.estimators.modes import PREDICTIONS
-from compositegp.estimators.predictive import Predictive, predictive
+from compositegp.estimators.predictive import (
+    Predictive,
+    check_variance,
+    predict_before_data,
+    predict_state,
+)
 from compositegp.estimators.state import State
-from compositegp.estimators.streaming import absorb, begin, watch
+from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.learning import LearningResult
 from compositegp.learning.learn import METHODS
 from compositegp.means import Estimated
+from compositegp.validation import check_points
 
 
 class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -35,13 +43,13 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : scikit-learn kernel, optional
-        Covariance of the observations; a WhiteKernel part is their noise. Left out: Matérn 3/2 with one length scale
-        for each column, and noise, on standardised data. Without a noise part the data are taken as exact.
+        Covariance of the observations; a WhiteKernel part is their noise, and without one they are taken as exact.
+        Hyper-parameters that are left at one begin at the data's own scale. Left out: Matérn 3/2 with one length scale
+        for each column, and noise, all at the data's scale, around a constant that is estimated.
     segment_size : int
         Observations in a segment, at most.
-    segmentation : {"auto", "nested", "tree", "sequential", "interleaved", "random"} or array of n labels
-        How segments are made (see `segment`). ``auto`` is ``nested`` where segments are conditioned on each other, and
-        ``tree`` where they are not.
+    segmentation : {"tree", "sequential", "interleaved", "random"} or array of n labels
+        How segments are made: see `segment`.
     conditioning_size : int
         Observations of earlier segments, the nearest, that each segment is conditioned on. 0 is the paper's composite.
     learning : {"composite_likelihood", "fisher_average"} or None
@@ -54,6 +62,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For ``fisher_average``: further random starts in each segment.
     mean : None, number, callable, "constant", "linear", Basis, Estimated or scikit-learn transformer
         Prior mean; of basis functions the coefficients are learned.
+    local_mean : bool or "auto"
+        For ``nearest`` and a mean with coefficients that are learned: whether each term estimates them anew from its
+        own observations (universal kriging in a moving neighbourhood) or takes those of the whole. ``auto`` does where
+        there are 32 observations or more for each coefficient. It is robust to a mean that is not the same everywhere.
     prediction : {"nearest", "composite", "bcm", "rbcm", "gpoe", "grbcm", "fitc", "pitc"}
         ``nearest``: the observations nearest to a group of test points are its one term. ``composite``: every
         segment's evidence about the group is added up (the paper). Committees and inducing points are for comparison.
@@ -66,12 +78,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For ``fitc`` and ``pitc``: the inducing points, or how many to spread over the data; 256 by default.
     target_transform : None, "log" or scikit-learn transformer
         Model the target on another scale. Predictions are in the target's own unit; with ``log`` they are log-normal.
-    standardize : bool or "auto"
-        Scale inputs and target to zero mean and unit variance inside, so that the kernel's hyper-parameters are in
-        those units. ``auto`` does so with the default kernel only.
     watch : array of shape (M, d), optional
         Test points to keep a belief about, and nothing else, so that a stream of `partial_fit` needs constant memory.
-        Needs ``prediction="composite"``; only these points can then be predicted.
+        Needs ``prediction="composite"``; only these points can then be predicted, jointly, by plain segments (which
+        are not conditioned on each other, since earlier ones are gone).
     random_state : int, RandomState or None
         For random segments and the order in which learning reads them.
     n_jobs : int, optional
@@ -82,7 +92,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     kernel_ : scikit-learn kernel
-        With the learned hyper-parameters, in the units that the kernel works in.
+        With the learned hyper-parameters.
     theta_standard_errors_ : array of shape (p,)
         Relative standard errors of the hyper-parameters in ``kernel_.theta``; None where nothing was learned.
     mean_coefficients_, mean_covariance_ : arrays of shape (q,) and (q, q)
@@ -107,18 +117,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [None, Kernel],
         "segment_size": [Interval(Integral, 1, None, closed="left")],
-        "segmentation": [StrOptions({"auto", *SCHEMES}), "array-like"],
+        "segmentation": [StrOptions(set(SCHEMES)), "array-like"],
         "conditioning_size": [Interval(Integral, 0, None, closed="left")],
         "learning": [StrOptions(set(METHODS)), None],
         "tolerance": [Interval(Real, 0, None, closed="neither"), None],
         "n_restarts": [Interval(Integral, 0, None, closed="left")],
         "mean": "no_validation",
+        "local_mean": [StrOptions({"auto"}), "boolean"],
         "prediction": [StrOptions(set(PREDICTIONS))],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "group_size": [Interval(Integral, 1, None, closed="left"), None],
         "inducing": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "target_transform": [StrOptions({"log"}), HasMethods(["fit", "transform", "inverse_transform"]), None],
-        "standardize": [StrOptions({"auto"}), "boolean"],
         "watch": ["array-like", None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -130,18 +140,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kernel: Kernel | None = None,
         *,
         segment_size: int = 256,
-        segmentation: Any = "auto",
+        segmentation: Any = "tree",
         conditioning_size: int = 256,
         learning: str | None = "composite_likelihood",
         tolerance: float | None = 0.03,
         n_restarts: int = 0,
         mean: Any = None,
+        local_mean: Any = "auto",
         prediction: str = "nearest",
         n_neighbors: int = 512,
         group_size: int | None = None,
         inducing: Any = None,
         target_transform: Any = None,
-        standardize: Any = "auto",
         watch: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -155,12 +165,12 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.tolerance = tolerance
         self.n_restarts = n_restarts
         self.mean = mean
+        self.local_mean = local_mean
         self.prediction = prediction
         self.n_neighbors = n_neighbors
         self.group_size = group_size
         self.inducing = inducing
         self.target_transform = target_transform
-        self.standardize = standardize
         self.watch = watch
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -183,11 +193,14 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        training = read_training(self, X, y, noise_variance, reset=True)
-        state = fit_state(self, training)
-        if self.watch is None:
-            state.mode.prepare()
-        self._state = state if self.watch is None else watch(state, self.watch)
+        with self._features_kept():
+            training = read_training(self, X, y, noise_variance, reset=True)
+            state = fit_state(self, training)
+            if self.watch is None:
+                state.mode.prepare()
+            else:
+                state = keep_watch(state, self._watched_points())
+        self._state = state
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -208,9 +221,12 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         first = not self.__sklearn_is_fitted__()
-        training = read_training(self, X, y, noise_variance, reset=first)
-        state = begin(self, training) if first else self._current()
-        self._state = absorb(self, state, training)
+        with self._features_kept():
+            training = read_training(self, X, y, noise_variance, reset=first)
+            watch = None if self.watch is None else self._watched_points()
+            state = begin(self, training, watch) if first else self._current()
+            state = absorb(self, state, training)
+        self._state = state
         return self
 
     def predict(
@@ -337,17 +353,17 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         state = self._data_state("log_marginal_likelihood")
         kernel = state.kernel if theta is None else state.kernel.clone_with_theta(np.asarray(theta))
-        score = state.log_likelihood(kernel)
+        score = state.score(kernel, self.n_jobs)
         return (score.log_likelihood, score.gradient) if eval_gradient else score.log_likelihood
 
     def analyze(self, X: Any, **options: Any) -> Report:
         """What the approximation costs at test points `X`, predicted as one group, against the exact Gaussian process.
 
         Claimed and actual error, excess error and information, and a verdict for each point: see `analysis.compare`,
-        which takes the further `options`. Numbers are in the units that the kernel works in.
+        which takes the further `options`. The mean is taken as known.
         """
         state = self._data_state("analyze")
-        Z = state.scaling.points(read_points(self, X))
+        Z = read_points(self, X)
         composite, inducing = state.mode.terms(Z)
         data = state.fitted.data
         return compare(
@@ -423,10 +439,38 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _predictive(
         self, X: Any, latent: bool, noise_variance: Any, *, joint: bool = False, variance: str = "claimed"
     ) -> Predictive:
-        state = self._current() if self.__sklearn_is_fitted__() else None
-        return predictive(
-            self, state, X, latent=latent, noise_variance=noise_variance, joint=joint, variance=variance
+        check_variance(variance)
+        if not self.__sklearn_is_fitted__():
+            return predict_before_data(self, X, latent=latent, noise_variance=noise_variance, joint=joint)
+        return predict_state(
+            self._current(),
+            read_points(self, X),
+            latent=latent,
+            noise_variance=noise_variance,
+            joint=joint,
+            variance=variance,
+            n_jobs=self.n_jobs,
         )
+
+    @contextmanager
+    def _features_kept(self) -> Iterator[None]:
+        """A failure inside leaves what is known of the columns as it was."""
+        names = ("n_features_in_", "feature_names_in_")
+        before = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        try:
+            yield
+        except BaseException:
+            for name in names:
+                if name in before:
+                    setattr(self, name, before[name])
+                elif hasattr(self, name):
+                    delattr(self, name)
+            raise
+
+    def _watched_points(self) -> Floats:
+        if hasattr(self.watch, "columns"):
+            return read_points(self, self.watch)  # so that names are checked
+        return check_points(self.watch, "watch", self.n_features_in_)
 
     def _fitted_state(self) -> State:
         """The state; an AttributeError, as attributes of an estimator raise, where there is none."""
@@ -436,8 +480,12 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _current(self) -> State:
         """The state, under the parameters as they are now (set_params may have changed how to predict)."""
-        self._state = self._fitted_state().with_choices(choices_of(self))
-        return self._state
+        state = self._fitted_state()
+        renewed = state.with_choices(choices_of(self))
+        if renewed is not state:
+            self._validate_params()
+            self._state = renewed
+        return renewed
 
     def _data_state(self, what: str) -> State:
         check_is_fitted(self)

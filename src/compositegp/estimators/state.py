@@ -1,4 +1,4 @@
-"""What a regressor has learned: the model, the data and their segments, in the kernel's units."""
+"""What a regressor has learned: the model, the data and their segments."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, Indices
-from compositegp.composite import Observations
+from compositegp.composite import Observations, Score
 from compositegp.estimators.modes import (
     INDUCING,
     CommitteeMode,
@@ -19,15 +19,17 @@ from compositegp.estimators.modes import (
     NearestMode,
     inducing_points,
 )
-from compositegp.estimators.scaling import Scaling
 from compositegp.estimators.targets import AsTheyAre
 from compositegp.learning import LearningResult
 from compositegp.learning.averaging import Average
 from compositegp.learning.information import pseudo_invert_information
 from compositegp.learning.passes import total_score
-from compositegp.means import Basis, Estimated, as_mean
+from compositegp.means import Basis, Estimated, as_mean, inflated, plugged_in
 from compositegp.posteriors import Belief
 from compositegp.validation import check_points
+
+_LOCAL_SHARE = 32  # neighbours for each coefficient of the mean, at least, to be estimated from them
+_LOCAL_FREEDOM = 100.0  # error of a coefficient in a neighbourhood beforehand, over that of the estimate from all
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +41,8 @@ class Choices:
     prediction : str
     conditioning_size, n_neighbors : int
     group_size : int or None
-    inducing : int or array of shape (m, d), in the data's units
-    n_jobs : int or None
+    inducing : int or array of shape (m, d)
+    local_mean : bool or "auto"
     """
 
     prediction: str
@@ -48,7 +50,7 @@ class Choices:
     n_neighbors: int
     group_size: int | None
     inducing: Any
-    n_jobs: int | None
+    local_mean: Any
 
     def same_as(self, other: "Choices") -> bool:
         """Whether these are the same choices."""
@@ -64,16 +66,17 @@ class State:
     choices : Choices
     transform : AsTheyAre
         Of the target.
-    scaling : Scaling
+    offset : float
+        Taken off the (transformed) target before anything else, for the sake of digits.
     kernel : scikit-learn kernel
     mean : as in `posterior`
-        In the kernel's units: known, or with coefficients that are not.
+        Of what is left: known, or with coefficients that are not.
     estimate : Estimated or None
         The mean with the coefficients that learning found.
     average : Average or None
-        What is known of θ, for further segments to be averaged with.
+        What is known of θ, for further segments to be averaged with; None where it is not to be learned.
     X, y : arrays of shape (n, d) and (n,)
-        In the kernel's units, the target transformed; empty where only a belief is kept.
+        y is transformed and less the offset; both are empty where only a belief is kept.
     noise_variance : array of shape (n,) or None
     segments : list of int arrays
     result : LearningResult or None
@@ -84,7 +87,7 @@ class State:
 
     choices: Choices
     transform: AsTheyAre
-    scaling: Scaling
+    offset: float
     kernel: Kernel
     mean: Any
     estimate: Estimated | None
@@ -96,62 +99,67 @@ class State:
     result: LearningResult | None = None
     watched: Belief | None = None
 
-    def observations(self, kernel: Kernel | None = None, *, mean: Any = None) -> Observations:
-        """The data under the model's kernel, or another."""
-        return Observations.checked(
-            self.kernel if kernel is None else kernel,
-            self.X,
-            self.y,
-            mean=self.mean if mean is None else mean,
-            noise_variance=self.noise_variance,
-        )
-
     @cached_property
     def fitted_mean(self) -> Any:
         """The mean with its coefficients: those learned, or by generalised least squares over the terms."""
-        if not isinstance(as_mean(self.mean).coefficients, Basis):
+        coefficients = as_mean(self.mean).coefficients
+        if not isinstance(coefficients, Basis):
             return self.mean
         if self.estimate is not None:
             return self.estimate
-        data = self.observations()
-        functions = as_mean(self.mean).coefficients.functions  # type: ignore[union-attr]
-        terms = Fitted(data, self.segments, self.choices.conditioning_size).composite
-        score = total_score(data, terms, np.zeros(data.columns.shape[1] - 1), n_jobs=self.choices.n_jobs)
+        data = self._observations(self.mean)
+        score = total_score(data, self._fitted(data).composite, np.zeros(data.columns.shape[1] - 1))
         covariance = pseudo_invert_information(score.normal[:-1, :-1])
-        return Estimated(functions, covariance @ score.normal[:-1, -1], covariance)
+        return Estimated(coefficients.functions, covariance @ score.normal[:-1, -1], covariance)
 
     @cached_property
     def fitted(self) -> Fitted:
-        """Data, model and terms, ready to predict from."""
-        return Fitted(self.observations(mean=self.fitted_mean), self.segments, self.choices.conditioning_size)
+        """Data, model and terms; the mean is known or estimated."""
+        return self._fitted(self._observations(self.fitted_mean))
 
     @cached_property
     def mode(self) -> Mode:
         """The way to predict."""
         choices = self.choices
         if choices.prediction == "nearest":
-            return NearestMode(self.fitted, choices.n_neighbors, choices.group_size)
+            return NearestMode(self._local(), choices.n_neighbors, choices.group_size)
         if choices.prediction == "composite":
             return CompositeMode(self.fitted, choices.group_size)
         if choices.prediction not in INDUCING:
             return CommitteeMode(self.fitted, choices.prediction)
+        # Unknown coefficients are learned beside the inducing variables: from the data once, not twice.
+        data = self._observations(self.mean)
         given = 256 if choices.inducing is None else choices.inducing
-        if not isinstance(given, int | np.integer):
-            given = self.scaling.points(check_points(given, "inducing", self.X.shape[1]))
-        return InducingMode(self.fitted, inducing_points(self.fitted.data, given), choices.prediction == "fitc")
+        if isinstance(given, int | np.integer):
+            given = inducing_points(data, int(given))
+        points = check_points(given, "inducing", self.X.shape[1])
+        return InducingMode(self._fitted(data), points, choices.prediction == "fitc")
 
-    def log_likelihood(self, kernel: Kernel) -> Any:
+    def score(self, kernel: Kernel, n_jobs: int | None) -> Score:
         """Score of all the terms under a kernel, the coefficients of the mean as they are."""
-        estimate = self.fitted_mean if isinstance(self.fitted_mean, Estimated) else None
-        coefficients = np.zeros(0) if estimate is None else np.asarray(estimate.coefficients)
-        data = self.fitted.data.with_kernel(kernel)
-        return total_score(data, self.fitted.composite, coefficients, n_jobs=self.choices.n_jobs)
+        data = self._observations(plugged_in(as_mean(self.fitted_mean))).with_kernel(kernel)
+        return total_score(data, self.fitted.composite, np.zeros(0), n_jobs=n_jobs)
+
+    def with_choices(self, choices: Choices) -> "State":
+        """The same knowledge, to be used in another way."""
+        return self if choices.same_as(self.choices) else replace(self, choices=choices)
+
+    def _observations(self, mean: Any) -> Observations:
+        return Observations.checked(self.kernel, self.X, self.y, mean=mean, noise_variance=self.noise_variance)
+
+    def _fitted(self, data: Observations) -> Fitted:
+        return Fitted(data, self.segments, self.choices.conditioning_size)
+
+    def _local(self) -> Fitted:
+        """Data whose mean's coefficients are free in every neighbourhood, if it is large enough to tell them."""
+        mean, local = self.fitted_mean, self.choices.local_mean
+        if self.mean is mean or not isinstance(mean, Estimated):
+            return self.fitted
+        if local == "auto":
+            local = len(mean.coefficients) * _LOCAL_SHARE <= self.choices.n_neighbors < len(self.X)
+        return self._fitted(self._observations(inflated(mean, _LOCAL_FREEDOM))) if local else self.fitted
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without what can be computed again."""
         lazy = {"fitted_mean", "fitted", "mode"}
         return {name: value for name, value in vars(self).items() if name not in lazy}
-
-    def with_choices(self, choices: Choices) -> "State":
-        """The same knowledge, to be used in another way."""
-        return self if choices.same_as(self.choices) else replace(self, choices=choices)

@@ -3,7 +3,7 @@
 import io
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,6 @@ from compositegp.arrays import Floats
 from compositegp.composite import Evidence, Latent
 from compositegp.estimators.encoding import decode, encode
 from compositegp.estimators.fitting import choices_of
-from compositegp.estimators.scaling import Scaling
 from compositegp.estimators.state import State
 from compositegp.estimators.targets import AsTheyAre, Log, Transformed
 from compositegp.learning.averaging import Average
@@ -61,30 +60,23 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Any], Callable[[An
         parameters = {name: decode(value, arrays) for name, value in text["parameters"].items()}
         features = {name: decode(value, arrays) for name, value in text["features"].items()}
         parts = {name: decode(value, arrays) for name, value in text["state"].items()}
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _unreadable(path, f"a part of it is missing or damaged ({error})") from error
     return parameters, features, lambda estimator: _build(estimator, parts, path)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that at every moment the old or the new content is there, whole."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        os.replace(temporary, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _archive(text: dict[str, Any], arrays: dict[str, Any]) -> bytes:
@@ -98,28 +90,29 @@ def _archive(text: dict[str, Any], arrays: dict[str, Any]) -> bytes:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            text = json.loads(archive.read("model.json"))
-            if not isinstance(text, dict) or text.get("format") != FORMAT:
-                raise _unreadable(path, "it is no model that CompositeGPRegressor.save wrote")
-            if text.get("version") != VERSION:
-                raise ValueError(
-                    f"{path} has version {text.get('version')} of the format, and this release of compositegp reads "
-                    f"version {VERSION}. Use the release that wrote it, or one that is newer."
-                )
-            arrays = {}
-            for name in archive.namelist():
-                if name.endswith(".npy"):
-                    content = io.BytesIO(archive.read(name))  # checks the archive's checksum
-                    arrays[name.removesuffix(".npy")] = np.lib.format.read_array(content, allow_pickle=False)
-            return text, arrays
-    except (zipfile.BadZipFile, KeyError, EOFError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise _unreadable(path, f"it is truncated, damaged or of another kind ({error})") from error
-    except ValueError as error:
-        if str(path) in str(error):
-            raise
-        raise _unreadable(path, f"an array in it is damaged ({error})") from error
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                text = json.loads(archive.read("model.json"))
+                arrays = {
+                    name.removesuffix(".npy"): _array(archive.read(name))  # which checks the archive's checksum
+                    for name in archive.namelist()
+                    if name.endswith(".npy")
+                }
+        except Exception as error:  # whatever a damaged archive makes its readers raise
+            raise _unreadable(path, f"it is truncated, damaged or of another kind ({error})") from error
+    if not isinstance(text, dict) or text.get("format") != FORMAT:
+        raise _unreadable(path, "it is no model that CompositeGPRegressor.save wrote")
+    if text.get("version") != VERSION:
+        raise ValueError(
+            f"{path} has version {text.get('version')} of the format, and this release of compositegp reads version "
+            f"{VERSION}. Use the release that wrote it, or one that is newer."
+        )
+    return text, arrays
+
+
+def _array(content: bytes) -> Any:
+    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
 
 
 def _unreadable(path: str | Path, why: str) -> ValueError:
@@ -131,11 +124,9 @@ def _parts(state: State) -> dict[str, Any]:
     sizes = np.array([len(part) for part in state.segments], dtype=np.intp)
     parts = {
         "log_target": isinstance(state.transform, Log),
-        "centre": state.scaling.centre,
-        "spread": state.scaling.spread,
-        "offset": state.scaling.offset,
-        "unit": state.scaling.unit,
+        "offset": state.offset,
         "fitted_kernel": state.kernel,
+        "fitted_mean": state.mean,
         "coefficients": None if state.estimate is None else np.asarray(state.estimate.coefficients),
         "coefficient_covariance": None if state.estimate is None else np.asarray(state.estimate.covariance),
         "X": state.X,
@@ -172,17 +163,15 @@ def _parts(state: State) -> dict[str, Any]:
 
 def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> State:
     try:
-        scaling = Scaling(parts["centre"], parts["spread"], float(parts["offset"]), float(parts["unit"]))
-        members, sizes = parts["segment_members"], parts["segment_sizes"]
-        mean = scaling.mean(estimator.mean, parts["X"])
-        estimate = None
+        mean, estimate = parts["fitted_mean"], None
         if parts["coefficients"] is not None:
             functions = as_mean(mean).coefficients.functions  # type: ignore[union-attr]
             estimate = Estimated(functions, parts["coefficients"], parts["coefficient_covariance"])
-        return State(
+        sizes = parts["segment_sizes"]
+        state = State(
             choices_of(estimator),
             Log() if parts["log_target"] else AsTheyAre(),
-            scaling,
+            float(parts["offset"]),
             parts["fitted_kernel"],
             mean,
             estimate,
@@ -190,11 +179,17 @@ def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> State:
             parts["X"],
             parts["y"],
             parts["noise_variance"],
-            np.split(members, np.cumsum(sizes)[:-1]) if len(sizes) else [],
+            np.split(parts["segment_members"], np.cumsum(sizes)[:-1]) if len(sizes) else [],
             watched=None if parts["watched"] is None else _belief(parts["watched"]),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise _unreadable(path, f"a part of it is missing or damaged ({error})") from error
+    noise, members = state.noise_variance, parts["segment_members"]
+    n, d = state.X.shape
+    fits = state.y.shape == (n,) and (noise is None or noise.shape == (n,)) and d == estimator.n_features_in_
+    if not fits or not np.array_equal(np.sort(members), np.arange(n)) or sizes.sum() != n:
+        raise _unreadable(path, "its arrays do not fit together")
+    return state
 
 
 def _average(parts: dict[str, Any]) -> Average:

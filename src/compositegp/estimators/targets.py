@@ -1,5 +1,6 @@
 """Targets on another scale: the model is Gaussian there, and what is predicted is in the user's unit."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ from compositegp.arrays import Floats
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _LARGEST_EXPONENT = 700.0
+_CHUNK = 2**14  # predictions whose quadrature is done at once
+_LOST = 0.01  # probability of values without an inverse that a mean may do without
 
 
 class AsTheyAre:
@@ -57,13 +60,21 @@ class Log(AsTheyAre):
 
     def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
         """Mean exp(μ + σ²/2) and standard deviation of log-normal variables."""
-        expected = self.inverse(mean + 0.5 * std**2)
-        return expected, expected * np.sqrt(np.expm1(np.minimum(std**2, _LARGEST_EXPONENT)))
+        exponent = mean + 0.5 * std**2
+        return self.inverse(exponent), self.inverse(exponent + 0.5 * _log_expm1(std**2))
 
     def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
         """Mean and covariance of log-normal variables."""
-        expected = self.inverse(mean + 0.5 * np.diagonal(covariance))
-        return expected, np.outer(expected, expected) * np.expm1(np.minimum(covariance, _LARGEST_EXPONENT))
+        exponent = mean + 0.5 * np.diagonal(covariance)
+        sizes = self.inverse(exponent[:, None] + exponent + _log_expm1(np.abs(covariance)))
+        # expm1(−c) = −exp(−c) expm1(c)
+        return self.inverse(exponent), np.where(covariance < 0, -np.exp(np.minimum(covariance, 0.0)), 1.0) * sizes
+
+
+def _log_expm1(values: Floats) -> Floats:
+    """ln(exp(v) − 1) for v ≥ 0, with −∞ for zero."""
+    with np.errstate(divide="ignore"):
+        return np.where(values < 1, np.log(np.expm1(np.minimum(values, 1))), values + np.log1p(-np.exp(-values)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +102,38 @@ class Transformed(AsTheyAre):
 
     def inverse(self, values: Floats) -> Floats:
         """Values in the user's unit, checked to be finite."""
-        restored = np.asarray(self.transformer.inverse_transform(values.reshape(-1, 1)), dtype=np.float64)
-        restored = restored.reshape(values.shape)
+        restored = self._restored(values)
         if not np.isfinite(restored).all():
-            raise ValueError(
-                f"target_transform {self.transformer!r} has no inverse at "
-                f"{int((~np.isfinite(restored)).sum())} predicted value(s), in the tails of the prediction. Choose a "
-                "transformer that covers all numbers, such as log, or a Yeo–Johnson PowerTransformer."
-            )
+            raise self._no_inverse(int((~np.isfinite(restored)).sum()))
         return restored
+
+    def _restored(self, values: Floats) -> Floats:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # what has no inverse is looked for below
+            restored = self.transformer.inverse_transform(values.reshape(-1, 1))
+        return np.asarray(restored, dtype=np.float64).reshape(values.shape)
+
+    def _no_inverse(self, count: int) -> ValueError:
+        return ValueError(
+            f"target_transform {self.transformer!r} has no inverse at {count} predicted value(s): the prediction goes "
+            "beyond what the transformer maps to. Choose one that covers all numbers, such as 'log'."
+        )
 
     def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation by quadrature."""
-        values = self.inverse(mean[:, None] + std[:, None] * _NODES)
-        expected = values @ _WEIGHTS
-        return expected, np.sqrt((values - expected[:, None]) ** 2 @ _WEIGHTS)
+        found = np.empty((2, len(mean)))
+        for start in range(0, len(mean), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            values = self._restored(mean[part, None] + std[part, None] * _NODES)
+            there = np.isfinite(values)
+            lost = 1 - there @ _WEIGHTS
+            if (lost > _LOST).any():
+                raise self._no_inverse(int((lost > _LOST).sum()))
+            # Nodes far in the tails may have no inverse: the others are all there is.
+            values, weights = np.where(there, values, 0.0), there * _WEIGHTS / (1 - lost)[:, None]
+            found[0, part] = expected = (weights * values).sum(axis=1)
+            found[1, part] = np.sqrt((weights * (values - expected[:, None]) ** 2).sum(axis=1))
+        return found[0], found[1]
 
     def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
         """Not to be had in closed form."""

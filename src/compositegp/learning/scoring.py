@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from scipy.optimize import lsq_linear
 
 from compositegp.arrays import Floats
 from compositegp.composite import Score
@@ -106,20 +107,26 @@ def least_squares_step(now: Optimum) -> tuple[Floats, float]:
 
 
 def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:
-    """Step in θ, and the gain in log likelihood that the quadratic model promises."""
+    """Step in θ, and the gain in log likelihood that the quadratic model promises.
+
+    The step is the model's maximum in a box: within the bounds, and no parameter further than the radius. So one that
+    the data hardly tell, as an irrelevant column's length scale, does not hold back the others.
+    """
     gradient, fisher = now.score.gradient, now.score.fisher
-    at_bound = ((now.theta <= bounds[:, 0]) & (gradient < 0)) | ((now.theta >= bounds[:, 1]) & (gradient > 0))
-    free = np.flatnonzero(~at_bound)
+    lower = np.maximum(bounds[:, 0] - now.theta, -radius)
+    upper = np.minimum(bounds[:, 1] - now.theta, radius)
+    free = np.flatnonzero(upper - lower > _SHORTEST_STEP / 2)
     step = np.zeros(len(gradient))
     if not len(free):
         return step, 0.0
-    part = fisher[np.ix_(free, free)]
-    diagonal = np.diagonal(part)
-    # A direction that is all but flat, as an irrelevant column's length scale, goes as far as the radius and no
-    # further: scaling its step down would scale down those of the others.
-    flat = np.maximum(np.abs(gradient[free]) / radius - diagonal, 0.0)
-    model = part + np.diag(damping * diagonal + flat + 1e-10 * diagonal.max() + np.finfo(np.float64).tiny)
-    move = np.linalg.lstsq(model, gradient[free], rcond=None)[0]
-    step[free] = move * min(1.0, radius / max(np.abs(move).max(), np.finfo(np.float64).tiny))
-    step = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1]) - now.theta
+    diagonal = np.diagonal(fisher)[free]
+    least = 1e-10 * diagonal.max() + np.finfo(np.float64).tiny
+    # gᵀ s − ½ sᵀ J s is least squares in a root of J, each parameter in units of its own.
+    units = 1 / np.sqrt(np.maximum(diagonal, least))
+    scaled = units[:, None] * fisher[np.ix_(free, free)] * units
+    values, vectors = np.linalg.eigh(scaled)
+    sizes = np.sqrt(np.maximum(values, 0.0) + damping + 1e-10)
+    root, target = sizes[:, None] * vectors.T, vectors.T @ (units * gradient[free]) / sizes
+    found = lsq_linear(root, target, bounds=(lower[free] / units, upper[free] / units), method="bvls", tol=1e-10)
+    step[free] = np.clip(units * found.x, lower[free], upper[free])
     return step, float(gradient @ step - 0.5 * step @ fisher @ step)

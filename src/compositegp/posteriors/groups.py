@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import (
@@ -57,7 +57,7 @@ def predict_groups(
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)
     if n_jobs not in (None, 1):  # as many tasks as keep the cores busy; each has to factorise anew
-        step = max(1, min(step, -(-len(groups) // 4)))
+        step = max(1, min(step, -(-len(groups) // (2 * effective_n_jobs(n_jobs)))))
     tasks = [groups[start : start + step] for start in range(0, len(groups), step)]
     found = Parallel(n_jobs=n_jobs if len(tasks) > 1 else None)(
         delayed(_predict)(

@@ -8,18 +8,20 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats, Indices, keep_freed_memory
+from compositegp.arrays import Floats, Indices, diagonals, keep_freed_memory
 from compositegp.composite import Observations, Stack, segment
 from compositegp.composite.factors import batches, factor_covariance
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.linalg import psd_root, solve_lower
-from compositegp.means import Estimated, as_mean
+from compositegp.means import Estimated, gaussian_prior
 from compositegp.posteriors.belief import Marginals
 from compositegp.threads import blas_threads_for
 from compositegp.validation import check_count, check_points
 
 _TASK_GROUPS = 64
+_UNTOLD = 1e-10  # eigenvalue of a scaled information matrix under which it tells nothing
 _HELD_NEIGHBOURS = 2**22  # indices of neighbours held at once
+_CLOSE = 0.5  # radius of a group, over the distance from its centre to the last of its observations, at most
 _CANDIDATES = 2  # nearest points of the centre of a group, for each point wanted, among which the group chooses
 
 
@@ -49,8 +51,10 @@ def nearest(
         Observations in a term; all of them if there are fewer.
     group_size : int
         Test points in a group, at most.
-    mean : None, number, callable or Estimated
-        Prior mean. Coefficients that are not known have to be learned first (`learn`); their error is added.
+    mean : as in `posterior`
+        Prior mean. Unknown coefficients (a name, or a `Basis`) are estimated in each term by itself, from its own
+        observations and the prior that the `Basis` has: universal kriging in a moving neighbourhood. With an
+        `Estimated` they are those of the whole, and their error is added.
     n_jobs : int, optional
         Processes to use, as in joblib. The result does not depend on it.
 
@@ -59,13 +63,7 @@ def nearest(
     Marginals
         Means and variances, shape (M,).
     """
-    model = as_mean(mean)
-    if model.coefficients is not None and not isinstance(model.coefficients, Estimated):
-        raise ValueError(
-            "mean has unknown coefficients, which a few nearest points cannot tell. Learn them first, and pass the "
-            "mean that learn returns."
-        )
-    data = Observations.checked(kernel, X, y, mean=model, noise_variance=noise_variance)
+    data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     points = check_points(Z, "Z", data.X.shape[1])
     size, group_size = check_count(size, "size"), check_count(group_size, "group_size")
     return NearestPredictor(data).predict(points, size, group_size, n_jobs=n_jobs)
@@ -77,7 +75,6 @@ class NearestPredictor:
     Parameters
     ----------
     data : Observations
-        Its mean is known or `Estimated`.
     """
 
     def __init__(self, data: Observations) -> None:
@@ -87,13 +84,14 @@ class NearestPredictor:
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
-        groups = self._groups(Z, group_size)
         size = min(size, len(self.data.X))
+        tests = in_length_scales(self.data.kernel, Z)
         result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
         step = max(1, _HELD_NEIGHBOURS // (_CANDIDATES * size))
+        groups = self._groups(tests, size, group_size, n_jobs)
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
-            tasks = list(_tasks(members, self._sets(Z, members, size, n_jobs)))
+            tasks = list(_tasks(members, self._sets(tests, members, size, n_jobs)))
             found = Parallel(n_jobs=n_jobs)(
                 delayed(_predict)(self.data.take(chosen.ravel()), Z[own], len(chosen)) for own, chosen in tasks
             )
@@ -103,21 +101,28 @@ class NearestPredictor:
 
     def union(self, Z: Floats, size: int, group_size: int) -> Indices:
         """The observations that any group of `Z` is predicted from, ascending."""
-        return np.unique(self._sets(Z, self._groups(Z, group_size), min(size, len(self.data.X)), None))
+        size, tests = min(size, len(self.data.X)), in_length_scales(self.data.kernel, Z)
+        return np.unique(self._sets(tests, self._groups(tests, size, group_size, None), size, None))
 
-    def _groups(self, Z: Floats, group_size: int) -> list[Indices]:
+    def _groups(self, tests: Floats, size: int, group_size: int, n_jobs: int | None) -> list[Indices]:
+        """Groups of test points (in length scales) that are close together, and single points where they are not."""
         if group_size == 1:
-            return list(np.arange(len(Z))[:, None])
-        return segment(Z, group_size, kernel=self.data.kernel)
-
-    def _sets(self, Z: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
-        """Observations nearest to each group, shape (groups, size)."""
-        tests = in_length_scales(self.data.kernel, Z)
+            return list(np.arange(len(tests))[:, None])
+        groups = segment(tests, group_size)
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
-        alone = max(len(group) for group in groups) == 1
+        reach = self._tree.query(centres, k=[size], workers=effective_n_jobs(n_jobs))[0][:, 0]
+        close: list[Indices] = []
+        for group, centre, distance in zip(groups, centres, reach, strict=True):
+            radius = np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
+            close += [group] if radius <= _CLOSE * distance else list(group[:, None])
+        return sorted(close, key=len, reverse=True)
+
+    def _sets(self, tests: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
+        """Observations nearest to each group, shape (groups, size)."""
+        centres = np.stack([tests[group].mean(axis=0) for group in groups])
+        alone = len(groups[0]) == 1
         count = min(len(self._scaled), size if alone else _CANDIDATES * size)
-        workers = effective_n_jobs(n_jobs)
-        candidates = self._tree.query(centres, k=[*range(1, count + 1)], workers=workers)[1]
+        candidates = self._tree.query(centres, k=[*range(1, count + 1)], workers=effective_n_jobs(n_jobs))[1]
         if count == size:
             return candidates
         sets = np.empty((len(groups), size), dtype=np.intp)
@@ -160,11 +165,31 @@ def _predict_batch(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats,
     variance = np.maximum(prior_variance - np.einsum("bng,bng->bg", V, V), 0.0)
     flat = Z.reshape(-1, Z.shape[-1])
     mean = data.mean.values(flat).reshape(Z.shape[:2]) + explained[..., -1]
-    estimate = data.mean.coefficients
+    if data.mean.coefficients is None:
+        return np.asarray(mean), np.asarray(variance)
+    sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :-1]
+    coefficients, root = _coefficients(data, columns)
+    mean = mean + (sensitivity @ coefficients[..., None])[..., 0]
+    return np.asarray(mean), np.asarray(variance + ((sensitivity @ root) ** 2).sum(axis=-1))
+
+
+def _coefficients(data: Observations, columns: Floats) -> tuple[Floats, Floats]:
+    """The mean's coefficients in each block, shape (blocks, q), and a root of their covariance, (blocks, q, q)."""
+    estimate, blocks = data.mean.coefficients, len(columns)
+    q = columns.shape[-1] - 1
     if isinstance(estimate, Estimated):
-        F_z = data.mean.columns(flat).reshape(*Z.shape[:2], -1)
-        sensitivity = F_z - explained[..., :-1]
-        mean = mean + sensitivity @ np.asarray(estimate.coefficients, dtype=np.float64)
-        error = sensitivity @ psd_root(np.asarray(estimate.covariance, dtype=np.float64))
-        variance = variance + (error**2).sum(axis=-1)
-    return np.asarray(mean), np.asarray(variance)
+        coefficients = np.asarray(estimate.coefficients, dtype=np.float64)
+        root = psd_root(np.asarray(estimate.covariance, dtype=np.float64))
+        return np.broadcast_to(coefficients, (blocks, q)), np.broadcast_to(root, (blocks, *root.shape))
+    normal = columns.transpose(0, 2, 1) @ columns
+    information, right = normal[:, :-1, :-1], normal[:, :-1, -1]
+    prior = gaussian_prior(estimate, q)
+    if prior is not None:
+        information, right = information + prior[0], right + prior[0] @ prior[1]
+    units = diagonals(information)
+    units = np.divide(1.0, np.sqrt(units), out=np.zeros_like(units), where=units > 0)
+    values, vectors = np.linalg.eigh(units[:, :, None] * information * units[:, None, :])
+    # What the observations of a term do not tell, as a slope along a line that they are all on, stays at zero.
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > _UNTOLD)
+    root = units[:, :, None] * vectors * np.sqrt(inverse)[:, None, :]
+    return np.asarray((root @ (root.transpose(0, 2, 1) @ right[..., None]))[..., 0]), root
