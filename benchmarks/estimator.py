@@ -35,15 +35,44 @@ def measure(name: str, method: str) -> dict[str, float]:
     task = Task(split.X, split.y, split.X_test, *DATA[name])
     mean, std = run(method, task)
     total = time.perf_counter() - task.began
-    peak = (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    )
-    return {
-        **scores(mean, std, split.y_test),
-        "fit": task.fit_seconds,
-        "predict": total - task.fit_seconds,
-        "MB": (peak - before) / 1024,
-    }
+    return {**scores(mean, std, split.y_test), "fit": task.fit_seconds, "predict": total - task.fit_seconds}
+
+
+def watch(command: list[str], limit: float) -> tuple[subprocess.CompletedProcess[str] | None, float]:
+    """Run a command; return it when it is done, or None past the limit, and the peak memory of it and its children."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    began, peak = time.perf_counter(), 0.0
+    while process.poll() is None:
+        peak = max(peak, family_memory(process.pid))
+        if time.perf_counter() - began > limit:
+            process.kill()
+            process.communicate()
+            return None, peak
+        time.sleep(0.2)
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, err), peak
+
+
+def family_memory(ancestor: int) -> float:
+    """Memory in MB, each shared page counted once, of a process and all that it started; 0 where /proc is not there."""
+    parents, total = {}, 0.0
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(status.parent.name)] = int(status.read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, IndexError):
+            continue
+    family, growing = {ancestor}, True
+    while growing:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        family |= more
+        growing = bool(more)
+    for pid in family:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")) / 1024
+    return total
 
 
 def table(name: str, only: str, limit: float) -> None:
