@@ -22,6 +22,7 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/prediction.py
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/estimator.py
 
 learning-figure: $(READY)
 	$(BIN)/python examples/fisher_weighted_learning.py --out out/learning

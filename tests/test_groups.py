@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import (
 from strategies import seeds
 
 from compositegp import Composite, OnColumns, conditioning_sets, factorize, posterior, segment
-from compositegp.composite import Latent, Observations, factor_stacks, influence_bounds, least_noise
+from compositegp.composite import Influence, Latent, Observations, factor_stacks
 from compositegp.composite.evidence import loadings
 from compositegp.kernels import Boxes, covariance_bounds
 from compositegp.means import as_mean
@@ -66,7 +66,7 @@ def test_loadings_are_within_their_bound(kernel, seed, distance):
     data = Observations.checked(kernel, X, rng.normal(size=20), mean=None, noise_variance=None)
     latent = Latent.prior(kernel, Z, as_mean(None))
     (factored,) = factor_stacks(data, Composite.full(20))
-    bound = influence_bounds(data, latent, factored, least_noise(data))[0]
+    (bound,) = Influence(data, Composite.full(20)).bounds(latent)
     loading = np.linalg.norm(loadings(kernel, latent, factored))
     if np.isfinite(bound):
         assert loading * np.linalg.norm(factored.innovations) <= bound * (1 + 1e-9)
@@ -115,8 +115,7 @@ def test_without_noise_nothing_is_skipped(rng):
     X, y = islands(rng, 2, 10)
     data = Observations.checked(Matern(1.0), X, y, mean=None, noise_variance=None)
     latent = Latent.prior(data.kernel, np.zeros((1, 1)), as_mean(None))
-    (factored,) = factor_stacks(data, Composite.full(20))
-    assert influence_bounds(data, latent, factored, least_noise(data))[0] == np.inf
+    assert (Influence(data, Composite.marginal(segment(X, 5))).bounds(latent) == np.inf).all()
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

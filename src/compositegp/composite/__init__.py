@@ -6,13 +6,14 @@ from compositegp.composite.evidence import Evidence, collect_evidence
 from compositegp.composite.factors import FactoredStack, Observations, factor_stacks
 from compositegp.composite.latent import Latent
 from compositegp.composite.likelihood import Score, score
-from compositegp.composite.relevance import influence_bounds, least_noise
+from compositegp.composite.relevance import Influence
 from compositegp.composite.segments import segment
 
 __all__ = [
     "Composite",
     "Evidence",
     "FactoredStack",
+    "Influence",
     "Latent",
     "Observations",
     "Score",
@@ -22,8 +23,6 @@ __all__ = [
     "collect_evidence",
     "conditioning_sets",
     "factor_stacks",
-    "influence_bounds",
-    "least_noise",
     "score",
     "segment",
 ]

@@ -11,12 +11,11 @@ from compositegp.composite import (
     Composite,
     Evidence,
     FactoredStack,
+    Influence,
     Latent,
     Observations,
     collect_evidence,
     factor_stacks,
-    influence_bounds,
-    least_noise,
     segment,
 )
 from compositegp.means import Basis
@@ -110,18 +109,19 @@ def gather(
 ) -> list[Evidence]:
     """Evidence of a composite about each of several latents, each block being factorised once."""
     totals = [Evidence.none(latent) for latent in latents]
+    matters = np.ones((len(latents), composite.n_blocks), dtype=bool)
     # Coefficients of the mean that are part of the latent are told by every block, near or far.
-    noise = least_noise(data) if skip and not isinstance(data.mean.coefficients, Basis) else 0.0
-    allowed = NEGLIGIBLE / composite.n_blocks
-    for factored in stacks:
+    if skip and not isinstance(data.mean.coefficients, Basis):
+        influence = Influence(data, composite)
         for number, latent in enumerate(latents):
-            part = factored
-            if noise:
-                matters = influence_bounds(data, latent, factored, noise) > allowed
-                if not matters.any():
-                    continue
-                part = factored if matters.all() else factored[matters]
-            totals[number] = totals[number].plus(collect_evidence(data.kernel, latent, part))
+            matters[number] = influence.bounds(latent) > NEGLIGIBLE / composite.n_blocks
+    start = 0
+    for factored in stacks:
+        here = matters[:, start : start + len(factored.stack)]
+        start += len(factored.stack)
+        for number in map(int, np.flatnonzero(here.any(axis=1))):
+            part = factored if here[number].all() else factored[here[number]]
+            totals[number] = totals[number].plus(collect_evidence(data.kernel, latents[number], part))
     return totals
 
 
