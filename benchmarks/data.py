@@ -49,3 +49,19 @@ def satellite() -> Split | None:
     points = np.column_stack([table["lon"], table["lat"]])
     train, test = table["split"] == "train", table["split"] == "test"
     return Split(points[train], table["temp_true"][train], points[test], table["temp_true"][test])
+
+
+def precipitation() -> Split | None:
+    """US monthly precipitation of April 1948, a tenth of the stations held out; None where it is absent."""
+    base = folder()
+    path = None if base is None else base / "us_precip_1948_04_spam.csv.gz"
+    if path is None or not path.exists():
+        print(
+            "  precipitation: not found; set COMPOSITEGP_DATA to a folder that holds us_precip_1948_04_spam.csv.gz"
+        )
+        return None
+    table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
+    table = table[table["infill"] == 1]
+    points = np.column_stack([table["lon"], table["lat"]])
+    test = np.random.default_rng(0).permutation(len(points)) < len(points) // 10
+    return Split(points[~test], table["anomaly"][~test], points[test], table["anomaly"][test])

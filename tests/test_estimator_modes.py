@@ -337,6 +337,25 @@ class TestOverconfidence:
         assert honest.mean() > 1.1 * std.mean()
         np.testing.assert_allclose(honest**2, model.analyze(Z).actual_mse, rtol=1e-6)
 
+    def test_honest_intervals_cover_and_claimed_ones_do_not(self, series):
+        model, Z = series
+        t = np.concatenate([np.arange(1024.0)[:, None], Z])
+        root = np.linalg.cholesky(model.kernel(t))
+        rng = np.random.default_rng(1)
+        half = {
+            kind: 1.96 * model.predict(Z, return_std=True, variance=kind)[1] for kind in ("claimed", "honest")
+        }  # neither depends on the targets
+        inside = {kind: [] for kind in half}
+        for _ in range(60):
+            y = root @ rng.normal(size=len(t))
+            errors = np.abs(model.fit(t[:1024], y[:1024]).predict(Z) - y[1024:])
+            for kind, width in half.items():
+                inside[kind].append(np.mean(errors < width))
+        coverage = {kind: np.mean(shares) for kind, shares in inside.items()}
+        error = np.std(inside["honest"], ddof=1) / np.sqrt(60)
+        assert abs(coverage["honest"] - 0.95) < 3 * error
+        assert coverage["claimed"] < 0.9
+
     def test_nearest_claims_what_it_does(self, series):
         model, Z = series
         nearby = model.set_params(prediction="nearest")

@@ -106,6 +106,20 @@ class Report:
             f"over the terms {self.information_sum:.4g}."
         )
 
+    @property
+    def table(self) -> dict[str, Any]:
+        """What is known of each test point, as columns of length M: for ``pandas.DataFrame(report.table)``."""
+        return {
+            "exact_variance": self.exact_variance,
+            "actual_mse": self.actual_mse,
+            "claimed_variance": self.claimed_variance,
+            "excess_mse": self.excess_mse,
+            "information_exact": self.pointwise_exact,
+            "information_sum": self.pointwise_sum,
+            "confidence": self.confidence,
+            "redundancy": self.redundancy,
+        }
+
     def __repr__(self) -> str:
         return self.verdict
 

@@ -1,0 +1,111 @@
+"""Does choose_segmentation rank plans as measurement does? On the paper's series and grid, and on real data.
+
+python benchmarks/design.py [--out DIR]     # with DIR, the pictures too
+"""
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+
+import data
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
+from timing import machine
+
+from compositegp import Composite, CompositeGPRegressor, analysis, learn, posterior, segment
+
+OPTIONS = {"sizes": (128, 512), "conditioning_sizes": (0, 256), "neighbours": (64, 256, 512)}
+
+
+def measure(kernel, X, ys, Z, plan, exact):
+    """Mean squared difference from the exact GP's means, and seconds to fit and predict."""
+    errors, seconds = [], []
+    for y, best in zip(ys, exact, strict=True):
+        began = time.perf_counter()
+        model = CompositeGPRegressor(kernel, learning=None, group_size=None, **plan.parameters).fit(X, y)
+        errors.append(np.mean((model.predict(Z) - best) ** 2))
+        seconds.append(time.perf_counter() - began)
+    return np.mean(errors), min(seconds)
+
+
+def rank(name, kernel, X, ys, Z):
+    """Print the plans of one problem, and how their predicted and measured ranks agree."""
+    began = time.perf_counter()
+    design = analysis.choose_segmentation(kernel, X, Z, n_groups=4, n_points=6000, **OPTIONS)
+    took = time.perf_counter() - began
+    exact = [posterior(kernel, X, y, Z, Composite.full(len(X))).mean for y in ys]
+    found = np.array([measure(kernel, X, ys, Z, c.plan, exact) for c in design.candidates])
+    predicted = np.array([(c.mse - design.exact_mse, c.seconds) for c in design.candidates])
+    errors, seconds = (spearmanr(predicted[:, i], found[:, i]).statistic for i in range(2))
+    print(
+        f"\n### {name}: {len(X):,} observations, {len(Z)} test points, {len(found)} plans, chosen in {took:.0f} s\n"
+    )
+    print("| plan | excess error, predicted | measured | seconds, predicted | measured |\n|---|---|---|---|---|")
+    for candidate, (excess, cost), (measured, clocked) in zip(design.candidates, predicted, found, strict=True):
+        mark = " **(chosen)**" if candidate is design.best else ""
+        print(f"| {candidate.plan}{mark} | {excess:.3g} | {measured:.3g} | {cost:.3g} | {clocked:.3g} |")
+    print(f"\nRank correlation of predicted with measured: errors {errors:.2f}, seconds {seconds:.2f}.", flush=True)
+    return design
+
+
+def series():
+    t = np.arange(4224.0)[:, None]
+    kernel = 1.0 * ExpSineSquared(1.0, 128.0) + 1.0 * RBF(20 / np.sqrt(2)) + WhiteKernel(0.1)
+    return kernel, t[:4096], t[4096:]
+
+
+def grid():
+    points = np.stack(np.meshgrid(np.arange(64.0), np.arange(64.0), indexing="ij"), -1).reshape(-1, 2)
+    box = ((points >= 24) & (points < 40)).all(axis=1)
+    return RBF(8 / np.sqrt(2)) + WhiteKernel(1e-6), points[~box], points[box]
+
+
+def simulated(kernel, X, count):
+    root = np.linalg.cholesky(kernel(X))
+    rng = np.random.default_rng(0)
+    return [root @ rng.standard_normal(len(X)) for _ in range(count)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder for the pictures")
+    out = parser.parse_args().out
+    warnings.simplefilter("ignore")
+    print(machine())
+    designs = {}
+    for name, (kernel, X, Z) in {"The paper's time series": series(), "The paper's grid": grid()}.items():
+        designs[name] = rank(name, kernel, X, simulated(kernel, X, 3), Z), (kernel, X, Z)
+    split = data.precipitation()
+    if split is not None:
+        prior = ConstantKernel() * Matern([1.0, 1.0], nu=0.5) + WhiteKernel()
+        kernel = learn(prior, split.X, split.y, segment(split.X, 256), conditioning_size=256).kernel
+        rank("US precipitation, April 1948", kernel, split.X, [split.y], split.X_test)
+    if out is not None:
+        draw(designs, out)
+
+
+def draw(designs, out: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    out.mkdir(parents=True, exist_ok=True)
+    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    for column, (name, (design, (kernel, X, Z))) in enumerate(designs.items()):
+        four = Composite.marginal(segment(X, -(-len(X) // 4), "sequential"))
+        report = analysis.compare(kernel, X, Z, four)
+        if Z.shape[1] == 1:
+            analysis.plot_errors(report, Z, axes=axes[0, column])
+        else:
+            analysis.plot_confidence(report, axes=axes[0, column])
+        axes[0, column].set_title(f"{name}: four sequential segments")
+        analysis.plot_trade_off(design, axes=axes[1, column])
+    figure.savefig(out / "design.png", dpi=110)
+    print(f"\n{out / 'design.png'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Ways to split the data and predict, as plans to choose from, and what each of them costs."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compositegp.arrays import Floats, Indices
+from compositegp.composite import (
+    Composite,
+    Latent,
+    Observations,
+    collect_evidence,
+    conditioning_sets,
+    factor_stacks,
+    segment,
+)
+from compositegp.posteriors.nearest import NearestPredictor
+from compositegp.threads import blas_threads_for
+
+NEAREST_GROUP = 8  # test points that share their nearest observations
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A choice of terms.
+
+    Attributes
+    ----------
+    prediction : {"composite", "nearest"}
+    segmentation : str or None
+        Scheme of the segments; None for ``nearest``.
+    segment_size, conditioning_size : int
+    n_neighbors : int
+        For ``nearest``.
+    """
+
+    prediction: str
+    segmentation: str | None = None
+    segment_size: int = 0
+    conditioning_size: int = 0
+    n_neighbors: int = 0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The plan as parameters of `CompositeGPRegressor`."""
+        if self.prediction == "nearest":
+            return {"prediction": "nearest", "n_neighbors": self.n_neighbors}
+        return {
+            "prediction": "composite",
+            "segmentation": self.segmentation,
+            "segment_size": self.segment_size,
+            "conditioning_size": self.conditioning_size,
+        }
+
+    @property
+    def block_size(self) -> int:
+        """Size of the matrices to factorise."""
+        return self.n_neighbors or self.segment_size + self.conditioning_size
+
+    def segments(self, data: Observations, random_state: Any) -> list[Indices]:
+        """Segments of the data."""
+        return segment(data.X, self.segment_size, self.segmentation, kernel=data.kernel, random_state=random_state)
+
+    def __str__(self) -> str:
+        if self.prediction == "nearest":
+            return f"nearest {self.n_neighbors}"
+        given = f" given {self.conditioning_size}" if self.conditioning_size else ""
+        return f"{self.segmentation} {self.segment_size}{given}"
+
+
+def plans(
+    n: int,
+    schemes: Iterable[str],
+    sizes: Iterable[int],
+    conditioning_sizes: Iterable[int],
+    neighbours: Iterable[int],
+) -> list[Plan]:
+    """All the plans that differ for `n` observations."""
+    found = [
+        Plan("composite", scheme, size, given)
+        for scheme in schemes
+        for size in sizes
+        for given in conditioning_sizes
+        if size < n and given < n
+    ]
+    return found + [Plan("nearest", n_neighbors=count) for count in neighbours if count < n]
+
+
+def local_composite(data: Observations, plan: Plan, segments: list[Indices], near: Indices) -> Composite:
+    """A plan's composite, of what it has in a neighbourhood; observations are counted in that."""
+    place = np.full(len(data.X), -1)
+    place[near] = np.arange(len(near))
+    inside = [place[part][place[part] >= 0] for part in segments]
+    numbers = np.array([number for number, part in enumerate(inside) if len(part)])
+    kept = [inside[number] for number in numbers]
+    if not plan.conditioning_size:
+        return Composite.marginal(kept)
+    given = conditioning_sets(data.X, segments, plan.conditioning_size, kernel=data.kernel, only=numbers)
+    return Composite.conditional_blocks(kept, [place[part][place[part] >= 0] for part in given], numbers)
+
+
+def flops(plan: Plan, n: int, n_tests: int, group_size: int) -> float:
+    """Floating-point operations to predict `n_tests` points from `n` observations."""
+    size = min(plan.block_size, n)
+    if plan.prediction == "nearest":
+        return -(-n_tests // NEAREST_GROUP) * (size**3 / 3 + NEAREST_GROUP * size**2)
+    blocks, groups, m = -(-n // plan.segment_size), -(-n_tests // group_size), min(group_size, n_tests)
+    # Factorise each block; then, for each group, whiten its covariances twice and take their products.
+    return blocks * size**3 / 3 + groups * blocks * (size**2 * m + size * m**2 + 2 * size * m**2)
+
+
+class Clock:
+    """Seconds of the parts of a plan, measured on this machine with the code that would run.
+
+    Parameters
+    ----------
+    data : Observations
+    Z : array of shape (M, d)
+    group_size : int
+    """
+
+    def __init__(self, data: Observations, Z: Floats, group_size: int) -> None:
+        self._data, self._Z, self._group_size = data, Z[:group_size], group_size
+        self._found: dict[tuple[str, int], tuple[float, float]] = {}
+
+    def seconds(self, plan: Plan, n_tests: int) -> float:
+        """Seconds, on one core, to predict `n_tests` points by a plan."""
+        n = len(self._data.X)
+        key = plan.prediction, min(plan.block_size, n)
+        if key not in self._found:
+            self._found[key] = self._nearest(key[1]) if plan.prediction == "nearest" else self._composite(key[1])
+        once, each = self._found[key]
+        if plan.prediction == "nearest":
+            return once + -(-n_tests // NEAREST_GROUP) * each
+        blocks, groups = -(-n // plan.segment_size), -(-n_tests // self._group_size)
+        return blocks * once + groups * blocks * each
+
+    def _composite(self, size: int) -> tuple[float, float]:
+        """Seconds to factorise a block, and to collect its evidence about a group."""
+        data = self._data.take(np.arange(size))
+        with blas_threads_for(size):
+            latent = Latent.prior(data.kernel, self._Z, data.mean)
+            factored = list(factor_stacks(data, Composite.full(size)))
+            factor = _best(lambda: list(factor_stacks(data, Composite.full(size))))
+            evidence = _best(lambda: collect_evidence(data.kernel, latent, factored[0]))
+        return factor, evidence
+
+    def _nearest(self, size: int) -> tuple[float, float]:
+        """Seconds to build the search tree, and to predict one group."""
+        began = time.perf_counter()
+        predictor = NearestPredictor(self._data)
+        tree = time.perf_counter() - began
+        Z = self._Z[: 4 * NEAREST_GROUP]
+        return tree, _best(lambda: predictor.predict(Z, size, NEAREST_GROUP)) / -(-len(Z) // NEAREST_GROUP)
+
+
+def _best(function: Callable[[], Any], repeats: int = 3) -> float:
+    seconds = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
