@@ -9,11 +9,12 @@ import compositegp
 
 PACKAGE = Path(compositegp.__file__).parent
 LAYERS = [
-    {"arrays", "threads", "messages", "validation", "linalg", "kernels", "means"},
+    {"arrays", "threads", "messages", "validation", "linalg", "kernels", "means", "encoding", "archive"},
     {"composite"},
     {"posteriors", "learning", "analysis"},
     {"committee"},
     {"estimators"},
+    {"forecasting"},
 ]
 
 

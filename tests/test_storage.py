@@ -133,7 +133,7 @@ def test_code_in_a_file_is_not_run(data, tmp_path):
         members = {name: archive.read(name) for name in archive.namelist()}
     with open(tmp_path / "evil.npy", "wb") as file:
         np.save(file, np.array([Evil()], dtype=object), allow_pickle=True)
-    members["X.npy"] = (tmp_path / "evil.npy").read_bytes()
+    members["state.X.npy"] = (tmp_path / "evil.npy").read_bytes()
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)

@@ -10,7 +10,7 @@ from compositegp.estimators import CompositeGPRegressor
 from compositegp.kernels import OnColumns
 from compositegp.learning import LearningResult, Progress, RecursiveEstimate, fisher_information, learn
 from compositegp.linalg import NumericalWarning
-from compositegp.means import Basis, Constant, Estimated, Linear
+from compositegp.means import Basis, Constant, Estimated, Linear, Profile
 from compositegp.posteriors import (
     Belief,
     FactoredComposite,
@@ -38,6 +38,7 @@ __all__ = [
     "Marginals",
     "NumericalWarning",
     "OnColumns",
+    "Profile",
     "Progress",
     "RecursiveEstimate",
     "analysis",

@@ -52,6 +52,32 @@ class Linear:
         return np.asarray(X @ coefficients + self.intercept)
 
 
+@dataclass(frozen=True)
+class Profile:
+    """Basis functions of a level for each phase of a period, such as each hour of the week: shape (n, phases).
+
+    Parameters
+    ----------
+    period : float
+        In the unit of the column.
+    phases : int
+    column : int
+        The column that counts time.
+    """
+
+    period: float
+    phases: int
+    column: int = 0
+
+    def __call__(self, X: Floats) -> Floats:
+        """Ones where a point is in a phase, zeros elsewhere."""
+        # A little is added so that a time a rounding error short of a phase is in it.
+        places = np.floor((X[:, self.column] / self.period % 1.0) * self.phases + 1e-6).astype(int) % self.phases
+        functions = np.zeros((len(X), self.phases))
+        functions[np.arange(len(X)), places] = 1.0
+        return functions
+
+
 def constant_functions(X: Floats) -> Floats:
     """The basis 1: shape (n, 1)."""
     return np.ones((len(X), 1))

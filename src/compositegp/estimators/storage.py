@@ -1,19 +1,14 @@
-"""Files of fitted models: a zip archive of NumPy arrays and one JSON text. Nothing in it is ever executed."""
+"""Files of fitted regressors: their parameters and their state, as values that hold no code."""
 
-import io
-import json
-import os
-import secrets
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from compositegp.archive import read_archive, unreadable, write_archive
 from compositegp.arrays import Floats
 from compositegp.composite import Evidence, Latent
-from compositegp.estimators.encoding import decode, encode
 from compositegp.estimators.fitting import choices_of
 from compositegp.estimators.state import State
 from compositegp.estimators.targets import AsTheyAre, Log, Transformed
@@ -26,6 +21,7 @@ from compositegp.posteriors.belief import Whitened
 FORMAT = "compositegp regressor"
 VERSION = 1
 
+_FEATURES = ("n_features_in_", "feature_names_in_")
 _WHITENED = ("points", "mean", "root", "unroot", "strengths", "basis")
 
 
@@ -36,87 +32,20 @@ def save(estimator: Any, state: State, path: str | Path) -> None:
             f"target_transform {estimator.target_transform!r} is an object with code of its own, which save does not "
             "write. Use pickle, or target_transform='log'."
         )
-    arrays: dict[str, Any] = {}
-    text = {
-        "format": FORMAT,
-        "version": VERSION,
-        "parameters": {
-            name: encode(value, name, arrays) for name, value in estimator.get_params(deep=False).items()
-        },
-        "features": {
-            name: encode(value, name, arrays)
-            for name, value in vars(estimator).items()
-            if name in ("n_features_in_", "feature_names_in_")
-        },
-        "state": {name: encode(value, name, arrays) for name, value in _parts(state).items()},
-    }
-    write_atomically(Path(path), _archive(text, arrays))
+    features = {name: value for name, value in vars(estimator).items() if name in _FEATURES}
+    # On one level, so that what cannot be written is named as the user knows it.
+    parameters = {f"parameters.{name}": value for name, value in estimator.get_params(deep=False).items()}
+    write_archive(path, FORMAT, VERSION, {**parameters, "features": features, "state": _parts(state)})
 
 
 def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Any], Callable[[Any], State]]:
     """Parameters and feature names of a stored estimator, and a function that builds its state."""
-    text, arrays = _read(Path(path))
-    try:
-        parameters = {name: decode(value, arrays) for name, value in text["parameters"].items()}
-        features = {name: decode(value, arrays) for name, value in text["features"].items()}
-        parts = {name: decode(value, arrays) for name, value in text["state"].items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _unreadable(path, f"a part of it is missing or damaged ({error})") from error
-    return parameters, features, lambda estimator: _build(estimator, parts, path)
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that at every moment the old or the new content is there, whole."""
-    temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _archive(text: dict[str, Any], arrays: dict[str, Any]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("model.json", json.dumps(text, allow_nan=True))
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    with open(path, "rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                text = json.loads(archive.read("model.json"))
-                arrays = {
-                    name.removesuffix(".npy"): _array(archive.read(name))  # which checks the archive's checksum
-                    for name in archive.namelist()
-                    if name.endswith(".npy")
-                }
-        except Exception as error:  # whatever a damaged archive makes its readers raise
-            raise _unreadable(path, f"it is truncated, damaged or of another kind ({error})") from error
-    if not isinstance(text, dict) or text.get("format") != FORMAT:
-        raise _unreadable(path, "it is no model that CompositeGPRegressor.save wrote")
-    if text.get("version") != VERSION:
-        raise ValueError(
-            f"{path} has version {text.get('version')} of the format, and this release of compositegp reads version "
-            f"{VERSION}. Use the release that wrote it, or one that is newer."
-        )
-    return text, arrays
-
-
-def _array(content: bytes) -> Any:
-    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-
-
-def _unreadable(path: str | Path, why: str) -> ValueError:
-    return ValueError(f"{path} cannot be read: {why}. Save the model again.")
+    content = read_archive(path, FORMAT, VERSION)
+    prefix = "parameters."
+    parameters = {name.removeprefix(prefix): value for name, value in content.items() if name.startswith(prefix)}
+    if "features" not in content or "state" not in content:
+        raise unreadable(path, "a part of it is missing")
+    return parameters, content["features"], lambda estimator: _build(estimator, content["state"], path)
 
 
 def _parts(state: State) -> dict[str, Any]:
@@ -183,12 +112,12 @@ def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> State:
             watched=None if parts["watched"] is None else _belief(parts["watched"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _unreadable(path, f"a part of it is missing or damaged ({error})") from error
+        raise unreadable(path, f"a part of it is missing or damaged ({error})") from error
     noise, members = state.noise_variance, parts["segment_members"]
     n, d = state.X.shape
     fits = state.y.shape == (n,) and (noise is None or noise.shape == (n,)) and d == estimator.n_features_in_
     if not fits or not np.array_equal(np.sort(members), np.arange(n)) or sizes.sum() != n:
-        raise _unreadable(path, "its arrays do not fit together")
+        raise unreadable(path, "its arrays do not fit together")
     return state
 
 

@@ -7,7 +7,7 @@ from sklearn.gaussian_process import kernels
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.kernels import OnColumns
-from compositegp.means import Basis, Constant, Estimated, Linear
+from compositegp.means import Basis, Constant, Estimated, Linear, Profile
 
 _KERNELS: dict[str, type[Kernel]] = {
     kind.__name__: kind
@@ -26,7 +26,7 @@ _KERNELS: dict[str, type[Kernel]] = {
         OnColumns,
     )
 }
-_MEANS = {kind.__name__: kind for kind in (Constant, Linear, Basis, Estimated)}
+_MEANS = {kind.__name__: kind for kind in (Constant, Linear, Basis, Estimated, Profile)}
 
 
 def encode(value: Any, name: str, arrays: dict[str, Any]) -> Any:
