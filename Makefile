@@ -2,10 +2,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow lint format bench learning-figure clean
+.PHONY: demo test test-slow test-setup lint format bench learning-figure series-figure clean
 
 demo: $(READY)
-	$(BIN)/python examples/synthetic_time_series.py --out out/demo
+	mkdir -p out/demo
+	$(BIN)/python -c "from compositegp.datasets import nox_emissions; nox_emissions().to_csv('out/demo/nox.csv')"
+	$(BIN)/compositegp forecast out/demo/nox.csv --time time --target nox --horizon 24h --log --backtest 30 --report --out out/demo
+
+# The paper's time series: exact GP, composite GP and FITC.
+series-figure: $(READY)
+	$(BIN)/python examples/synthetic_time_series.py --out out/series
+
+# A browser, for the test of the HTML page.
+test-setup:
+	apt-get install --yes --no-install-recommends chromium
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -14,7 +14,8 @@ LAYERS = [
     {"posteriors", "learning", "analysis"},
     {"committee"},
     {"estimators"},
-    {"forecasting"},
+    {"forecasting", "datasets"},
+    {"cli", "__main__"},
 ]
 
 

@@ -1,0 +1,144 @@
+"""compositegp forecast: a series in a file, its next values with error bars."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from compositegp.analysis import compare
+from compositegp.archive import write_atomically
+from compositegp.cli.errors import CommandError
+from compositegp.cli.files import numbers, read_series, read_table
+from compositegp.cli.output import Output, ProgressBar
+from compositegp.cli.pictures import draw_forecast, write_picture
+from compositegp.cli.report import page
+from compositegp.composite import Composite
+from compositegp.forecasting import CompositeGPForecaster, backtest
+from compositegp.forecasting.timeline import Timeline, in_utc, observe
+
+_LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
+_COMPARED = 3000  # observations of the exact GP that a forecast is compared with
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("file", help="CSV (also .gz) or Parquet file with a column of times")
+    parser.add_argument("--time", required=True, help="column of times")
+    parser.add_argument("--target", required=True, help="column to forecast; empty cells are not observed")
+    parser.add_argument("--horizon", required=True, help="how far: a duration such as 24h, or a number of steps")
+    parser.add_argument("--log", action="store_true", help="model the logarithm: forecasts are never negative")
+    parser.add_argument(
+        "--season", action="append", help="day, week, year or a duration; found in the data if left out"
+    )
+    parser.add_argument(
+        "--duplicates", choices=("error", "mean", "last"), default="error", help="times that occur twice"
+    )
+    parser.add_argument("--extra", action="append", default=[], help="further column, known in the future too")
+    parser.add_argument("--future", help="file with the further columns over the horizon")
+    parser.add_argument(
+        "--quantiles", type=float, nargs="+", default=[], help="quantiles beside 2.5, 25, 50, 75, 97.5 %%"
+    )
+    parser.add_argument(
+        "--backtest", type=int, default=0, metavar="N", help="score forecasts of the last N horizons"
+    )
+    parser.add_argument("--out", type=Path, default=Path("forecast"), help="folder for the results")
+    parser.add_argument("--report", action="store_true", help="write one HTML page with everything")
+    parser.add_argument("--save", type=Path, help="file for the model, for compositegp stream")
+
+
+def run(arguments: argparse.Namespace, output: Output) -> None:
+    """Forecast."""
+    series, extra = read_series(arguments.file, arguments.time, arguments.target, arguments.extra)
+    model = CompositeGPForecaster(
+        "log" if arguments.log else None,
+        seasons=arguments.season or "auto",
+        duplicates=arguments.duplicates,
+        n_jobs=arguments.jobs,
+        progress=True,
+    )
+    seen = observe(series, duplicates=arguments.duplicates, gaps=False)
+    Timeline.of(seen.stamps, None).steps(arguments.horizon)  # before anything takes time
+    scores = None
+    if arguments.backtest:
+        done = backtest(
+            model, series, arguments.horizon, arguments.backtest, X=extra, report=ProgressBar("forecasts scored")
+        )
+        scores = done.scores
+    model.fit(series, extra)
+    for note in model.notes_:
+        output.note(note)
+    levels = sorted({*_LEVELS, *arguments.quantiles})
+    forecast = model.predict(arguments.horizon, levels, _future(arguments, model))
+    forecast.index.name = arguments.time
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    paths = {"table": arguments.out / "forecast.csv", "picture": arguments.out / "forecast.png"}
+    write_atomically(paths["table"], forecast.to_csv(float_format="%.6g").encode())
+    shown = series if series.index.tz is None else series.tz_convert(forecast.index.tz)
+    picture = draw_forecast(shown, forecast, arguments.target)
+    write_picture(paths["picture"], picture)
+    cost = _cost(model, series, forecast, arguments)
+    if arguments.report:
+        paths["report"] = arguments.out / "report.html"
+        title = f"{arguments.target}: the next {arguments.horizon}"
+        text = page(title, picture, forecast, scores, model.describe(), model.notes_, cost)
+        write_atomically(paths["report"], text.encode())
+    if arguments.save is not None:
+        model.save(arguments.save, time=arguments.time, target=arguments.target, horizon=str(arguments.horizon))
+        paths["model"] = arguments.save
+    _tell(output, forecast, scores, model, cost, paths)
+
+
+def _tell(
+    output: Output,
+    forecast: pd.DataFrame,
+    scores: pd.DataFrame | None,
+    model: CompositeGPForecaster,
+    cost: str,
+    paths: dict[str, Path],
+) -> None:
+    output.say(forecast.to_string(float_format="{:.4g}".format, max_rows=30))
+    output.say("\n" + "\n".join(model.describe()))
+    output.say("\n" + cost)
+    if scores is not None:
+        output.say("\nbacktest\n" + scores.to_string(float_format="{:.4g}".format, na_rep=""))
+        output.result("backtest", {name: row.dropna().to_dict() for name, row in scores.iterrows()})
+    output.say()
+    for name, path in paths.items():
+        output.say(f"{name}: {path}")
+    output.result("forecast", forecast)
+    output.result("model", model.describe())
+    output.result("notes", model.notes_)
+    output.result("cost", cost)
+    output.result("files", {name: str(path) for name, path in paths.items()})
+
+
+def _future(arguments: argparse.Namespace, model: CompositeGPForecaster) -> pd.DataFrame | None:
+    if not arguments.extra:
+        return None
+    if arguments.future is None:
+        raise CommandError("--extra needs --future: a file with those columns over the horizon.")
+    table = read_table(arguments.future)
+    columns = {name: numbers(table, name, arguments.future).to_numpy() for name in arguments.extra}
+    steps = model._known.timeline.steps(arguments.horizon)
+    if len(table) < steps:
+        raise CommandError(f"{arguments.future} has {len(table)} row(s), but the horizon has {steps} steps.")
+    return pd.DataFrame(columns).iloc[:steps]
+
+
+def _cost(
+    model: CompositeGPForecaster, series: pd.Series, forecast: pd.DataFrame, arguments: argparse.Namespace
+) -> str:
+    """What a forecast from the latest observations loses against one from more of them."""
+    known = model._known
+    if arguments.extra:
+        return "Not computed for models with further columns."
+    seen = observe(series, duplicates=arguments.duplicates, gaps=False)
+    places = known.timeline.places(seen.stamps)[-max(_COMPARED, len(known.X)) :, None]
+    Z = known.timeline.places(in_utc(pd.DatetimeIndex(forecast.index)))
+    latest = np.arange(len(places) - len(known.X), len(places))
+    report = compare(known.kernel, places, Z[:, None], Composite([(latest, 1.0)]))
+    return (
+        f"Made from the latest {len(latest)} observations. Against the exact Gaussian process on {len(places)}: its "
+        f"mean squared error is {report.excess_mse.mean() / report.exact_variance.mean():.2%} higher, under the model."
+    )

@@ -1,0 +1,169 @@
+"""Time stamps as numbers of steps, and a series as what was observed of it."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from compositegp.arrays import Floats
+
+DUPLICATES = ("error", "mean", "last")
+
+
+class Observed(NamedTuple):
+    """What was observed of a series, in order of time.
+
+    Attributes
+    ----------
+    stamps : DatetimeIndex
+        In UTC, none twice.
+    values : array of shape (n,)
+    extra : array of shape (n, k)
+        Further columns.
+    notes : list of str
+        What a user has to know about the series: gaps, missing values, duplicates.
+    """
+
+    stamps: pd.DatetimeIndex
+    values: Floats
+    extra: Floats
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """How time is counted: in steps from an origin.
+
+    Attributes
+    ----------
+    origin : pandas Timestamp
+        In UTC.
+    step : pandas Timedelta
+    zone : str or None
+        The zone to show times in; None for series without one.
+    """
+
+    origin: pd.Timestamp
+    step: pd.Timedelta
+    zone: str | None
+
+    @classmethod
+    def of(cls, stamps: pd.DatetimeIndex, zone: str | None) -> "Timeline":
+        """The timeline of sorted time stamps: the step is their most common difference."""
+        if len(stamps) < 3:
+            raise ValueError(
+                f"the series has {len(stamps)} observed value(s), too few to find its time step. Give at least three."
+            )
+        differences = np.diff(stamps.asi8)
+        values, counts = np.unique(differences, return_counts=True)
+        step = pd.Timedelta(int(values[counts.argmax()]), unit=stamps.unit)
+        return cls(stamps[0].floor("D"), step, zone)
+
+    def places(self, stamps: pd.DatetimeIndex) -> Floats:
+        """Steps since the origin."""
+        return np.asarray((stamps - self.origin) / self.step, dtype=np.float64)
+
+    def stamps(self, places: Any) -> pd.DatetimeIndex:
+        """Time stamps of places, as the user writes them."""
+        found = self.origin + pd.to_timedelta(np.asarray(places) * self.step.value, unit="ns").round("us")
+        index = pd.DatetimeIndex(found)
+        return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
+
+    def steps(self, duration: Any) -> int:
+        """A duration ("24h", a Timedelta, or a number of steps) in whole steps."""
+        if isinstance(duration, str) and duration.strip().isdigit():
+            duration = int(duration)
+        if isinstance(duration, int | np.integer) and not isinstance(duration, bool):
+            count: float = int(duration)
+        else:
+            try:
+                count = pd.Timedelta(duration) / self.step
+            except (ValueError, TypeError) as error:
+                raise ValueError(
+                    f"horizon must be a number of steps or a duration such as 24h; found {duration!r}."
+                ) from error
+        whole = round(count)
+        if whole < 1 or abs(count - whole) > 1e-6:
+            raise ValueError(
+                f"horizon {duration!r} is {count:g} steps of {self.step}; give a whole number of steps, at least one."
+            )
+        return whole
+
+
+def observe(series: Any, extra: Any = None, *, duplicates: str = "error", gaps: bool = True) -> Observed:
+    """Check a series and take out what was not observed.
+
+    Parameters
+    ----------
+    series : pandas Series with a DatetimeIndex
+    extra : pandas DataFrame with the same index, optional
+    duplicates : {"error", "mean", "last"}
+        What to do with time stamps that occur more than once.
+    gaps : bool
+        Look for gaps, to tell of them.
+
+    Returns
+    -------
+    Observed
+    """
+    if duplicates not in DUPLICATES:
+        raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}; found {duplicates!r}.")
+    if not isinstance(series, pd.Series) or not isinstance(series.index, pd.DatetimeIndex):
+        raise ValueError(
+            f"the series must be a pandas Series with a DatetimeIndex; found {type(series).__name__}. Use "
+            "pandas.Series(values, index=pandas.to_datetime(times))."
+        )
+    frame = pd.DataFrame({"value": pd.to_numeric(series, errors="raise").astype(float)})
+    if extra is not None:
+        if not isinstance(extra, pd.DataFrame) or not extra.index.equals(series.index):
+            raise ValueError("the extra columns must be a pandas DataFrame with the same index as the series.")
+        frame = pd.concat([frame, extra.astype(float)], axis=1)
+    frame.index = in_utc(series.index)
+    notes = []
+    missing = ~np.isfinite(frame).all(axis=1) | frame.index.isna()
+    if missing.any():
+        notes.append(f"{int(missing.sum())} of {len(frame)} values are missing")
+        frame = frame[~missing]
+    if not len(frame):
+        raise ValueError("the series has no observed value. Check the target column.")
+    frame, note = _without_duplicates(frame, duplicates)
+    notes += note
+    if gaps and len(frame) > 2:
+        notes += _gaps(frame.index)
+    values = frame.to_numpy(dtype=np.float64)
+    return Observed(frame.index, values[:, 0].copy(), values[:, 1:].copy(), notes)
+
+
+def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
+    """Time stamps in UTC; those without a zone are taken to be in it."""
+    return index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
+
+
+def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> tuple[pd.DataFrame, list[str]]:
+    frame = frame.sort_index(kind="stable")
+    twice = frame.index.duplicated(keep=False)
+    if not twice.any():
+        return frame, []
+    count, first = int(frame.index.duplicated().sum()), frame.index[twice][0]
+    if duplicates == "error":
+        raise ValueError(
+            f"{count} time stamp(s) occur more than once, the first {first}. Drop them, or say what to do with them: "
+            "duplicates 'mean' or 'last'."
+        )
+    grouped = frame.groupby(level=0)
+    return (grouped.mean() if duplicates == "mean" else grouped.last()), [
+        f"{count} duplicates were merged ({duplicates})"
+    ]
+
+
+def _gaps(index: pd.DatetimeIndex) -> list[str]:
+    differences = np.diff(index.asi8)
+    values, counts = np.unique(differences, return_counts=True)
+    step = values[counts.argmax()]
+    holes = differences[differences > 1.5 * step]
+    if not len(holes):
+        return []
+    lost = int(np.round(holes / step - 1).sum())
+    longest = pd.Timedelta(int(holes.max()), unit=index.unit)
+    return [f"{len(holes)} gaps, {lost} steps in all, the longest {longest}"]

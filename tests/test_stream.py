@@ -1,0 +1,227 @@
+"""compositegp stream: resumed at any point with nothing lost and nothing counted twice."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from compositegp.forecasting import CompositeGPForecaster
+
+COMMAND = Path(sys.executable).parent / "compositegp"
+PERIODS = 24 * 12
+
+
+def values(n, start=0):
+    hours = np.arange(start, start + n)
+    noise = np.random.default_rng(start).normal(size=n)
+    return pd.Series(
+        20 + 5 * np.sin(2 * np.pi * hours / 24) + noise,
+        index=pd.date_range("2024-01-01", periods=start + n, freq="h")[start:],
+        name="value",
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stream") / "model.cgp"
+    CompositeGPForecaster(keep=64).fit(values(PERIODS)).save(path, time="time", target="value", horizon="6h")
+    return path
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    return Path(shutil.copy(trained, tmp_path / "model.cgp"))
+
+
+def write(path, series, header=True):
+    series.to_csv(path, index_label="time", header=header)
+    return path
+
+
+def run(*arguments, text=None):
+    return subprocess.run(
+        [COMMAND, "stream", *map(str, arguments)], capture_output=True, text=True, input=text, timeout=120
+    )
+
+
+def test_forecasts_are_those_of_the_forecaster(model, tmp_path):
+    new = values(30, PERIODS)
+    done = run(model, write(tmp_path / "new.csv", new))
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == 1 + 5  # what was known, and one for each six hours
+    expected = CompositeGPForecaster.load(model)  # the checkpoint
+    assert expected.last_ == new.index[-1]
+    assert lines[-1]["latest"] == new.index[-1].isoformat()
+    np.testing.assert_allclose([row["mean"] for row in lines[-1]["forecast"]], expected.predict("6h")["mean"])
+
+
+def test_standard_input_without_a_header_and_a_last_part_segment(model):
+    new = values(8, PERIODS)
+    done = run(model, "--segment", 5, text=new.to_csv(header=False))
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["latest"] for line in done.stdout.splitlines()][1:] == [
+        new.index[4].isoformat(),
+        new.index[7].isoformat(),
+    ]
+
+
+def test_rows_read_again_are_not_counted_again(model, tmp_path):
+    path = write(tmp_path / "new.csv", values(24, PERIODS))
+    run(model, path)
+    before = CompositeGPForecaster.load(model)._known
+    done = run(model, path)
+    after = CompositeGPForecaster.load(model)._known
+    np.testing.assert_array_equal(before.X, after.X)
+    np.testing.assert_array_equal(before.y, after.y)
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""
+
+
+def test_bad_rows_are_reported_and_skipped(model):
+    good = values(6, PERIODS)
+    lines = good.to_csv(header=False).splitlines()
+    bad = [
+        lines[0],
+        "nonsense",
+        "2024-13-45 00:00,1",
+        lines[1],
+        lines[1],  # twice
+        lines[0],  # late
+        f"{good.index[2]},three",
+        "",
+        ",,,",
+        f"{good.index[2]}+01:00,3",
+        f"{good.index[2]},inf",
+        "\x00\x01",
+        *lines[2:4],
+        f"{good.index[4]},",  # not observed
+        lines[5],
+    ]
+    done = run(model, "--segment", 6, text="\n".join(bad) + "\n")
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "line 2: it has 1 cell(s)",
+        "line 3: '2024-13-45 00:00' is no time",
+        "line 5:",
+        "line 6:",
+        "line 7: 'three' is no number",
+        "line 10:",
+        "line 11: 'inf' is not finite",
+        "line 12:",
+    ):
+        assert words in done.stderr
+    known = CompositeGPForecaster.load(model)._known
+    np.testing.assert_allclose(known.y[-5:], good.drop(good.index[4]))
+
+
+def test_errors(model, tmp_path):
+    for arguments, message in (
+        ([tmp_path / "nothing.cgp"], "does not exist"),
+        ([model, tmp_path / "nothing.csv"], "does not exist"),
+        ([model, "--follow"], "--follow is for a file"),
+        ([write(tmp_path / "no_model.cgp", values(3))], "cannot be read"),
+    ):
+        done = run(*arguments)
+        assert done.returncode == 1
+        assert message in done.stderr
+
+
+def follow(model, path):
+    return subprocess.Popen(
+        [COMMAND, "stream", model, path, "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_growing_file_is_followed_and_sigterm_ends_it(model, tmp_path):
+    new, path = values(15, PERIODS), tmp_path / "grows.csv"
+    process = follow(model, path)
+    try:
+        assert json.loads(process.stdout.readline())  # what is known
+        write(path, new[:6])
+        assert json.loads(process.stdout.readline())["latest"] == new.index[5].isoformat()
+        text = new[6:15].to_csv(header=False)
+        with open(path, "a") as file:
+            file.write(text[:30])
+            file.flush()
+            time.sleep(0.5)  # half a line is no line
+            file.write(text[30:])
+        assert json.loads(process.stdout.readline())["latest"] == new.index[11].isoformat()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert json.loads(out)["latest"] == new.index[14].isoformat()  # what waited was taken in
+    assert CompositeGPForecaster.load(model).last_ == new.index[14]
+
+
+def test_killed_at_random_it_resumes_as_if_nothing_had_been(model, trained, tmp_path):
+    path = write(tmp_path / "new.csv", values(6 * 400, PERIODS))
+    random.seed(0)
+    kills = 0
+    for _ in range(6):
+        process = subprocess.Popen(
+            [COMMAND, "stream", model, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        for _ in range(random.randint(1, 40)):
+            if not process.stdout.readline():
+                break
+        time.sleep(random.random() * 0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+        assert CompositeGPForecaster.load(model)  # whole at every moment
+    assert kills >= 4
+    done = run(model, path)
+    assert done.returncode == 0
+    straight = Path(shutil.copy(trained, tmp_path / "straight.cgp"))
+    run(straight, path)
+    a, b = (CompositeGPForecaster.load(file)._known for file in (model, straight))
+    np.testing.assert_array_equal(a.X, b.X)
+    np.testing.assert_array_equal(a.y, b.y)
+    left = [file.name for file in tmp_path.iterdir() if file.suffix == ".tmp"]
+    assert len(left) <= kills  # a killed write leaves at most its own temporary file
+
+
+SCRIPT = """
+import io, resource, sys
+from pathlib import Path
+import numpy as np, pandas as pd
+from compositegp.cli.stream import _Stream
+from compositegp.forecasting import CompositeGPForecaster
+
+path, count = Path(sys.argv[1]), int(sys.argv[2])
+model, more = CompositeGPForecaster.load_with(path)
+stream = _Stream(model, path, more, 6)
+stamps = pd.date_range(model.last_ + pd.Timedelta(hours=1), periods=6 * count, freq="h")
+sizes = []
+sys.stdout = open("/dev/null", "w")
+for segment in range(count):
+    for stamp in stamps[6 * segment : 6 * segment + 6]:
+        stream.take(1, f"{stamp},{20 + np.sin(stamp.hour)}")
+    if segment in (count // 5, count - 1):
+        sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize())
+sys.stdout = sys.__stdout__
+print(sizes[1] - sizes[0])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_memory_stays_flat(model, count):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, model, str(count)], capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 12 * 2**20
