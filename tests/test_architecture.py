@@ -11,10 +11,10 @@ PACKAGE = Path(compositegp.__file__).parent
 LAYERS = [
     {"arrays", "threads", "messages", "validation", "linalg", "kernels", "means", "encoding", "archive"},
     {"composite"},
-    {"posteriors", "learning", "analysis"},
+    {"posteriors", "learning", "analysis", "simulate"},
     {"committee"},
     {"estimators"},
-    {"forecasting", "datasets"},
+    {"forecasting", "datasets", "reproduction"},
     {"cli", "__main__"},
 ]
 

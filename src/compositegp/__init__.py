@@ -4,7 +4,7 @@ A composite is a list of (index set, weight) terms; everything is a weighted sum
 Gaussian process's quantity on that small set.
 """
 
-from compositegp import analysis, committee
+from compositegp import analysis, committee, simulate
 from compositegp.composite import Composite, conditioning_sets, segment
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.kernels import OnColumns
@@ -52,5 +52,6 @@ __all__ = [
     "prior",
     "project",
     "segment",
+    "simulate",
     "update",
 ]

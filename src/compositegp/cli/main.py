@@ -13,6 +13,7 @@ _VERBS = {
     "regress": "learn from one table and predict another",
     "analyze": "say what an approximation costs on a table, and which to use",
     "stream": "forecast while new rows arrive",
+    "reproduce": "run the paper's experiments",
     "info": "tell what is installed",
     "completion": "print a script for shell completion",
 }
@@ -30,6 +31,9 @@ _EXAMPLES = {
     "stream": """examples:
   compositegp stream nox.cgp new.csv --follow > forecasts.jsonl
   tail -f sensor.log | compositegp stream nox.cgp --segment 24""",
+    "reproduce": """examples:
+  compositegp reproduce all --out reproduction/
+  compositegp reproduce timeseries""",
     "info": "example:\n  compositegp info --json",
     "completion": "example:\n  source <(compositegp completion bash)",
 }
