@@ -6,13 +6,14 @@ from pathlib import Path
 
 from compositegp.archive import write_atomically
 from compositegp.cli.output import Output, ProgressBar
-from compositegp.reproduction import learning, spatial, timeseries
+from compositegp.reproduction import learning, nox, spatial, timeseries
 from compositegp.reproduction.claims import Experiment, markdown
 
 EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
     "timeseries": timeseries.run,
     "spatial": spatial.run,
     "learning": learning.run,
+    "nox": nox.run,
 }
 
 
@@ -28,7 +29,10 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     """Run experiments and write their report."""
     names = list(EXPERIMENTS) if arguments.what == "all" else [arguments.what]
     arguments.out.mkdir(parents=True, exist_ok=True)
-    done = [EXPERIMENTS[name](arguments.out, report=ProgressBar(name)) for name in names]
+    done = []
+    for name in names:
+        options = {"days": arguments.days, "path": arguments.data} if name == "nox" else {}
+        done.append(EXPERIMENTS[name](arguments.out, report=ProgressBar(name), **options))
     text = markdown(done, f"compositegp reproduce {arguments.what} --out {arguments.out}")
     path = arguments.out / "reproduction.md"
     write_atomically(path, text.encode())

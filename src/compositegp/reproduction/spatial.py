@@ -20,8 +20,8 @@ _NOISE = 1e-6  # the paper has none, and covariances that are singular in double
 _SETTING = (
     "A Gaussian random field on a {side} × {side} grid, α = 1, θ₁ = θ₂ = 8 (noise variance 1e-6), drawn by circulant "
     "embedding; a {box} × {box} box in the middle is held out ({count} points; the paper says 512, which a grid of "
-    "4,096 less 3,840 does not leave). CGP with K segments, FITC with {inducing} inducing points on a grid; data-averaged "
-    "errors over {draws} realisations beside the closed form of `analysis`."
+    "4,096 less 3,840 does not leave). CGP with K segments, FITC with {inducing} inducing points on a grid; "
+    "data-averaged errors over {draws} realisations beside the closed form of `analysis`."
 )
 
 
