@@ -2,16 +2,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow test-setup lint format bench learning-figure series-figure clean
+.PHONY: demo test test-slow test-setup lint format bench reproduce clean
 
 demo: $(READY)
 	mkdir -p out/demo
 	$(BIN)/python -c "from compositegp.datasets import nox_emissions; nox_emissions().to_csv('out/demo/nox.csv')"
 	$(BIN)/compositegp forecast out/demo/nox.csv --time time --target nox --horizon 24h --log --backtest 30 --report --out out/demo
 
-# The paper's time series: exact GP, composite GP and FITC.
-series-figure: $(READY)
-	$(BIN)/python examples/synthetic_time_series.py --out out/series
+# The paper's experiments; nox needs the Stockholm file (COMPOSITEGP_DATA).
+reproduce: $(READY)
+	$(BIN)/compositegp reproduce all --out out/reproduction
 
 # A browser, for the test of the HTML page.
 test-setup:
@@ -33,9 +33,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/prediction.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/estimator.py
-
-learning-figure: $(READY)
-	$(BIN)/python examples/fisher_weighted_learning.py --out out/learning
+	$(BIN)/python benchmarks/design.py
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow

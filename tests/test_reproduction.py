@@ -3,6 +3,7 @@
 import json
 import warnings
 
+import pandas as pd
 import pytest
 
 from compositegp.cli import reproduce
@@ -37,6 +38,7 @@ def test_spatial(tmp_path):
     ):
         assert found[text].holds, found[text].found
     assert (tmp_path / "spatial_errors.png").stat().st_size > 5000
+    assert len(pd.read_csv(tmp_path / "spatial.csv").set_index("method").loc["CGP, 4 tiles"]) == 5
 
 
 def test_learning(tmp_path):

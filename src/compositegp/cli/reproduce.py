@@ -20,6 +20,8 @@ EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("what", choices=(*EXPERIMENTS, "all"), help="the experiment")
+    parser.add_argument("--days", type=int, default=364, help="days of the NOx study, evenly chosen")
+    parser.add_argument("--data", type=Path, help="the Stockholm file, for nox")
     parser.add_argument(
         "--out", type=Path, default=Path("reproduction"), help="folder for figures, tables and report"
     )

@@ -1,5 +1,7 @@
 """Claims of the paper, beside what was found."""
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,8 +77,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table as a CSV file."""
-    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
-    write_atomically(path, ("\n".join(lines) + "\n").encode())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue().encode())
 
 
 def _cell(value: object) -> str:
