@@ -235,3 +235,76 @@ def test_info_completion_help_and_usage():
         done = command(*wrong)
         assert done.returncode == 2
         assert "usage:" in done.stderr
+
+
+def run(*arguments, monkeypatch):
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    return main([str(argument) for argument in arguments])
+
+
+def test_the_future_is_taken_at_its_times(tmp_path, monkeypatch, capsys):
+    table = rows(24 * 9)
+    table["heat"] = np.random.default_rng(1).normal(size=len(table))
+    table["value"] += 5 * table["heat"]
+    table[:-3].to_csv(tmp_path / "past.csv", index=False)
+    table[["time", "heat"]].to_csv(tmp_path / "all.csv", index=False)  # history and future in one file
+    common = [
+        "forecast",
+        tmp_path / "past.csv",
+        *SERIES[:4],
+        "--horizon",
+        "3",
+        "--extra",
+        "heat",
+        "--out",
+        tmp_path / "o",
+    ]
+    assert run(*common, "--future", tmp_path / "all.csv", monkeypatch=monkeypatch) == 0
+    found = pd.read_csv(tmp_path / "o" / "forecast.csv")["mean"].to_numpy()
+    assert np.abs(found - table["value"][-3:].to_numpy()).max() < 5
+    table[["time", "heat"]][:-2].to_csv(tmp_path / "short.csv", index=False)
+    assert run(*common, "--future", tmp_path / "short.csv", monkeypatch=monkeypatch) == 1
+    assert "has no row for" in capsys.readouterr().err
+
+
+def test_filtered_tables_keep_their_rows(folder, tmp_path, monkeypatch):
+    table = pd.read_csv(folder / "test.csv")
+    table[table["x"] > 3].to_parquet(tmp_path / "some.parquet")
+    out = tmp_path / "p.csv"
+    arguments = [
+        "regress",
+        folder / "train.csv",
+        "--target",
+        "y",
+        "--predict",
+        tmp_path / "some.parquet",
+        "--out",
+        out,
+    ]
+    assert run(*arguments, monkeypatch=monkeypatch) == 0
+    found = pd.read_csv(out)
+    assert len(found) == (table["x"] > 3).sum()
+    assert np.sqrt(np.mean((found["mean"] - found["y"]) ** 2)) < 0.3
+
+
+def test_what_is_wrong_is_told_before_the_work(folder, tmp_path, monkeypatch, capsys):
+    series = ["forecast", folder / "series.csv", *SERIES, "--out", tmp_path / "o"]
+    (tmp_path / "few.csv").write_text("x\n1\n")
+    for arguments, message in (
+        ([*series, "--backtest", "-1"], "--backtest must be"),
+        ([*series, "--quantiles", "2"], "--quantiles must be"),
+        ([*series, "--extra", "value"], "--extra needs --future"),
+        (["analyze", folder / "train.csv", "--target", "y", "--predict", tmp_path / "few.csv"], "lacks the column"),
+    ):
+        assert run(*arguments, monkeypatch=monkeypatch) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_links_stay_links(folder, tmp_path, monkeypatch):
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.touch()
+    link.symlink_to(real)
+    arguments = ["regress", folder / "train.csv", "--target", "y", "--predict", folder / "test.csv", "--out", link]
+    assert run(*arguments, monkeypatch=monkeypatch) == 0
+    assert link.is_symlink()
+    assert real.stat().st_size > 1000

@@ -1,5 +1,7 @@
 """The forecaster: time zones, gaps, seasons, updates and files, against the functions below it and simulated series."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,8 +40,8 @@ class TestTimeline:
         index = pd.date_range("2024-03-01 05:00", periods=10, freq="15min", tz="UTC").delete([3, 4])
         timeline = Timeline.of(index, None)
         assert timeline.step == pd.Timedelta(minutes=15)
-        assert list(timeline.places(index)[:4]) == [20.0, 21.0, 22.0, 25.0]
-        assert list(timeline.stamps([20, 21])) == list(pd.to_datetime(["2024-03-01 05:00", "2024-03-01 05:15"]))
+        assert list(timeline.places(index)[:4]) == [0.0, 1.0, 2.0, 5.0]
+        assert list(timeline.stamps([0, 1])) == list(pd.to_datetime(["2024-03-01 05:00", "2024-03-01 05:15"]))
 
     def test_durations(self):
         timeline = Timeline.of(pd.date_range("2024", periods=5, freq="h", tz="UTC"), None)
@@ -47,6 +49,21 @@ class TestTimeline:
         for wrong in ("90min", "0h", "tomorrow", 0, -3, 2.5):
             with pytest.raises(ValueError, match="horizon"):
                 timeline.steps(wrong)
+
+    def test_steps_that_are_all_different_have_their_median(self, rng):
+        index = pd.DatetimeIndex(
+            pd.Timestamp("2024", tz="UTC") + pd.to_timedelta(np.arange(500) * 3600.0, unit="s")
+        )
+        shaken = (index + pd.to_timedelta(rng.uniform(0, 50, 500), unit="us")).sort_values()
+        assert Timeline.of(shaken, None).step == pd.Timedelta(hours=1)
+        with pytest.raises(ValueError, match="calendar months"):
+            Timeline.of(pd.date_range("2020", periods=30, freq="MS", tz="UTC"), None)
+
+    @pytest.mark.parametrize("step", ["7min", "333ms", "36h"])
+    def test_odd_steps_keep_their_times(self, step):
+        index = pd.date_range("2024-01-01 00:00:30", periods=1000, freq=step, tz="UTC")
+        timeline = Timeline.of(index, None)
+        assert (timeline.stamps(timeline.places(index)) == index.tz_localize(None).round("us")).all()
 
     def test_daylight_saving_is_counted_in_utc(self):
         index = pd.date_range("2024-03-30", "2024-04-01", freq="h", tz="Europe/Stockholm")
@@ -251,3 +268,45 @@ def test_a_real_series_is_forecast_with_intervals_that_cover():
     ours = done.scores.loc["compositegp, mean"]
     assert 0.90 < ours["coverage 95 %"] < 0.98
     assert ours["RMSE"] < 0.8 * done.scores.loc["seasonal naive", "RMSE"]
+
+
+def test_forecasts_keep_the_phase_of_the_clock():
+    series = make_series(24 * 8, start="2024-02-20 00:30")
+    forecast = CompositeGPForecaster().fit(series).predict(2)
+    assert [str(stamp)[11:16] for stamp in forecast.index] == ["00:30", "01:30"]
+
+
+def test_models_without_a_season_can_be_saved(rng, tmp_path):
+    series = pd.Series(rng.normal(size=80).cumsum(), index=pd.date_range("2024", periods=80, freq="h"))
+    model = CompositeGPForecaster().fit(series)
+    model.save(tmp_path / "m")
+    pd.testing.assert_frame_equal(CompositeGPForecaster.load(tmp_path / "m").predict(3), model.predict(3))
+
+
+def test_a_step_that_changes_does_not_confuse_the_backtest():
+    hours = np.concatenate([np.arange(300.0), 300 + 0.5 * np.arange(400)])
+    index = pd.DatetimeIndex(pd.Timestamp("2024") + pd.to_timedelta(hours, unit="h"))
+    noise = 0.05 * np.random.default_rng(0).normal(size=len(hours))
+    series = pd.Series(np.sin(2 * np.pi * hours / 24) + noise, index=index)
+    done = backtest(CompositeGPForecaster(), series, "12h", 4)
+    assert done.scores.loc["compositegp, mean", "RMSE"] < 0.2
+    with pytest.raises(ValueError, match="n_origins"):
+        backtest(CompositeGPForecaster(), series, "12h", 0)
+
+
+def test_zones_without_a_name_come_back_as_offsets():
+    zone = datetime.timezone(datetime.timedelta(hours=5, minutes=45), "NPT")
+    series = make_series(24 * 8).tz_localize(zone)
+    forecast = CompositeGPForecaster().fit(series).predict(1)
+    assert forecast.index[0] == series.index[-1] + pd.Timedelta(hours=1)
+    assert forecast.index[0].utcoffset() == datetime.timedelta(hours=5, minutes=45)
+
+
+def test_seasons_of_fine_steps_are_in_the_mean():
+    series = make_series(96 * 29, freq="15min")
+    model = CompositeGPForecaster().fit(series)
+    assert len(model._known.mean.coefficients) == 400  # of the week
+    forecast = model.predict("24h")["mean"]
+    hours = (forecast.index - series.index[0]) / pd.Timedelta(hours=1)
+    truth = 3 + np.sin(2 * np.pi * hours / 24) + 0.5 * np.sin(2 * np.pi * hours / 168)
+    assert np.corrcoef(forecast, truth)[0, 1] > 0.9

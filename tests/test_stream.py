@@ -124,6 +124,26 @@ def test_bad_rows_are_reported_and_skipped(model):
     np.testing.assert_allclose(known.y[-5:], good.drop(good.index[4]))
 
 
+def test_headers_of_other_kinds(model, tmp_path):
+    new = values(6, PERIODS)
+    path = tmp_path / "excel.csv"
+    table = pd.DataFrame({"time": new.index, "heat": 99.0, "value": new.to_numpy()})
+    path.write_bytes(b"\xef\xbb\xbf" + table.to_csv(index=False).encode())
+    assert run(model, path).returncode == 0
+    np.testing.assert_allclose(CompositeGPForecaster.load(model)._known.y[-6:], new)
+    table.rename(columns={"time": "when"}).to_csv(path, index=False)
+    done = run(model, path)
+    assert done.returncode == 1
+    assert "has neither the columns 'time' and 'value'" in done.stderr
+
+
+def test_an_option_of_one_run_is_not_kept(model):
+    first = run(model, "--horizon", "2", text=values(2, PERIODS).to_csv(header=False))
+    assert len(json.loads(first.stdout.splitlines()[-1])["forecast"]) == 2
+    again = run(model, text="")
+    assert len(json.loads(again.stdout.splitlines()[-1])["forecast"]) == 6
+
+
 def test_errors(model, tmp_path):
     for arguments, message in (
         ([tmp_path / "nothing.cgp"], "does not exist"),
@@ -203,7 +223,7 @@ from compositegp.forecasting import CompositeGPForecaster
 
 path, count = Path(sys.argv[1]), int(sys.argv[2])
 model, more = CompositeGPForecaster.load_with(path)
-stream = _Stream(model, path, more, 6)
+stream = _Stream(model, path, more, 6, "6h")
 stamps = pd.date_range(model.last_ + pd.Timedelta(hours=1), periods=6 * count, freq="h")
 sizes = []
 sys.stdout = open("/dev/null", "w")

@@ -241,7 +241,7 @@ def as_mean(mean: Any) -> MeanModel:
     if isinstance(mean, Basis | Estimated):
         return MeanModel(Constant(), as_functions(mean.functions), mean)
     if isinstance(mean, str) and mean in _NAMED:
-        return MeanModel(Constant(), _NAMED[mean], Basis(_NAMED[mean]))
+        return MeanModel(Constant(), _NAMED[mean], Basis(mean))
     if mean is None:
         return MeanModel(Constant(), no_functions, None)
     if callable(mean) and not isinstance(mean, type):

@@ -9,7 +9,7 @@ from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis.errors import observed_covariance
-from compositegp.analysis.plans import NEAREST_GROUP, Clock, Plan, flops, local_composite, plans
+from compositegp.analysis.plans import Clock, Plan, flops, local_composite, nearest_group, plans
 from compositegp.analysis.predictor import predictor
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import Composite, Observations, segment
@@ -165,7 +165,7 @@ def choose_segmentation(
         segments = [] if plan.prediction == "nearest" else plan.segments(data, random_state)
         found = [place.errors(plan, segments) for place in places]
         mse, claimed = (float(np.concatenate(parts).mean()) for parts in zip(*found, strict=True))
-        work = flops(plan, len(points), len(tests), group_size), clock.seconds(plan, len(tests))
+        work = flops(plan, len(points), len(tests), group_size, points.shape[1]), clock.seconds(plan, len(tests))
         candidates.append(Candidate(plan, mse, max(mse / exact - 1, 0.0), claimed / mse, *work))
     candidates.sort(key=lambda candidate: (candidate.seconds, candidate.mse))
     best = _choose(candidates, tolerance, budget)
@@ -198,8 +198,9 @@ class _Place:
 
     def errors(self, plan: Plan, segments: list[Indices]) -> tuple[Floats, Floats]:
         """Mean squared errors of a plan at each test point, and the variances that it claims."""
+        shared = nearest_group(self._Z.shape[1])
         if plan.prediction == "nearest":  # an exact GP on its neighbours: it claims what it does
-            variance = NearestPredictor(self._here).predict(self._Z, plan.n_neighbors, NEAREST_GROUP).variance
+            variance = NearestPredictor(self._here).predict(self._Z, plan.n_neighbors, shared).variance
             return variance, variance
         composite = local_composite(self._data, plan, segments, self._near)
         found = predictor(self._here, self._Z, composite, None)

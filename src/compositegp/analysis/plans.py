@@ -20,7 +20,10 @@ from compositegp.composite import (
 from compositegp.posteriors.nearest import NearestPredictor
 from compositegp.threads import blas_threads_for
 
-NEAREST_GROUP = 8  # test points that share their nearest observations
+
+def nearest_group(n_columns: int) -> int:
+    """Test points that share their nearest observations, as in `CompositeGPRegressor`."""
+    return 8 if n_columns <= 4 else 1
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,12 @@ def local_composite(data: Observations, plan: Plan, segments: list[Indices], nea
     return Composite.conditional_blocks(kept, [place[part][place[part] >= 0] for part in given], numbers)
 
 
-def flops(plan: Plan, n: int, n_tests: int, group_size: int) -> float:
+def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1) -> float:
     """Floating-point operations to predict `n_tests` points from `n` observations."""
     size = min(plan.block_size, n)
     if plan.prediction == "nearest":
-        return -(-n_tests // NEAREST_GROUP) * (size**3 / 3 + NEAREST_GROUP * size**2)
+        shared = nearest_group(n_columns)
+        return -(-n_tests // shared) * (size**3 / 3 + shared * size**2)
     blocks, groups, m = -(-n // plan.segment_size), -(-n_tests // group_size), min(group_size, n_tests)
     # Factorise each block; then, for each group, whiten its covariances twice and take their products.
     return blocks * size**3 / 3 + groups * blocks * (size**2 * m + size * m**2 + 2 * size * m**2)
@@ -123,7 +127,9 @@ class Clock:
     """
 
     def __init__(self, data: Observations, Z: Floats, group_size: int) -> None:
-        self._data, self._Z, self._group_size = data, Z[:group_size], group_size
+        self._data, self._group_size = data, group_size
+        self._shared = nearest_group(data.X.shape[1])
+        self._Z = Z[segment(Z, group_size, kernel=data.kernel)[0]]  # a group as it would be predicted
         self._found: dict[tuple[str, int], tuple[float, float]] = {}
 
     def seconds(self, plan: Plan, n_tests: int) -> float:
@@ -134,7 +140,7 @@ class Clock:
             self._found[key] = self._nearest(key[1]) if plan.prediction == "nearest" else self._composite(key[1])
         once, each = self._found[key]
         if plan.prediction == "nearest":
-            return once + -(-n_tests // NEAREST_GROUP) * each
+            return once + -(-n_tests // self._shared) * each
         blocks, groups = -(-n // plan.segment_size), -(-n_tests // self._group_size)
         return blocks * once + groups * blocks * each
 
@@ -153,8 +159,9 @@ class Clock:
         began = time.perf_counter()
         predictor = NearestPredictor(self._data)
         tree = time.perf_counter() - began
-        Z = self._Z[: 4 * NEAREST_GROUP]
-        return tree, _best(lambda: predictor.predict(Z, size, NEAREST_GROUP)) / -(-len(Z) // NEAREST_GROUP)
+        groups = segment(self._Z, self._shared, kernel=self._data.kernel)[:8]
+        Z = self._Z[np.concatenate(groups)]
+        return tree, _best(lambda: predictor.predict(Z, size, self._shared)) / len(groups)
 
 
 def _best(function: Callable[[], Any], repeats: int = 3) -> float:

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         Z = X.iloc[rows] + moved
     else:
         wanted = read_table(arguments.predict)
-        Z = encode(wanted[list(inputs.columns)], inputs, categories, arguments.predict, output)
+        Z = encode(wanted, inputs, categories, arguments.predict, output)
     output.say(f"kernel: {model.kernel_}")
     report = model.analyze(Z.iloc[:256])
     output.say("\nthe default, at these points:\n" + str(report))

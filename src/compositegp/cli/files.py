@@ -9,7 +9,7 @@ import pandas as pd
 
 from compositegp.cli.errors import CommandError
 
-_OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$")
+_OFFSET = re.compile(r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d(?::?\d\d)?)$")
 
 
 def read_table(path: str) -> pd.DataFrame:
@@ -20,14 +20,15 @@ def read_table(path: str) -> pd.DataFrame:
     if file.is_dir():
         raise CommandError(f"{path} is a folder. Give a CSV or Parquet file.")
     try:
-        table = pd.read_parquet(file) if file.suffix in (".parquet", ".pq") else pd.read_csv(file)
+        parquet = file.suffix in (".parquet", ".pq")
+        table = pd.read_parquet(file) if parquet else pd.read_csv(file, index_col=False)
     except pd.errors.EmptyDataError as error:
         raise CommandError(f"{path} is empty.") from error
     except Exception as error:  # whatever a file of another kind makes its readers raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CommandError(f"{path} cannot be read as CSV or Parquet: {reason}") from error
-    if table.index.name is not None and table.index.name not in table.columns:
-        table = table.reset_index()
+    named = table.index.name is not None and table.index.name not in table.columns
+    table = table.reset_index(drop=not named)  # a filtered table keeps the row numbers of another
     if not len(table):
         raise CommandError(f"{path} has no rows.")
     return table
@@ -83,11 +84,24 @@ def times(table: pd.DataFrame, name: str, path: str) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(parsed)
 
 
+def time_format(values: pd.Series) -> str:
+    """How times are written: "ISO8601", or a format by which further ones can be read."""
+    if values.dtype.kind == "M" or isinstance(values.dtype, pd.DatetimeTZDtype):
+        return "ISO8601"
+    first = str(values.dropna().iloc[0]).strip()
+    try:
+        pd.to_datetime(first, format="ISO8601")
+    except ValueError:
+        return pd.tseries.api.guess_datetime_format(first) or "mixed"
+    return "ISO8601"
+
+
 def read_series(path: str, time: str, target: str, extra: list[str]) -> tuple[pd.Series, pd.DataFrame | None]:
     """A series with its time stamps, and further columns if any are named; rows without a time are dropped."""
     table = read_table(path)
     index = times(table, time, path)
     series = pd.Series(numbers(table, target, path).to_numpy(), index=index, name=target)
+    series.attrs["format"] = time_format(table[time])
     known = ~index.isna()
     columns = None
     if extra:

@@ -9,13 +9,13 @@ import pandas as pd
 from compositegp.analysis import compare
 from compositegp.archive import write_atomically
 from compositegp.cli.errors import CommandError
-from compositegp.cli.files import numbers, read_series, read_table
+from compositegp.cli.files import numbers, read_series, read_table, times
 from compositegp.cli.output import Output, ProgressBar
 from compositegp.cli.pictures import draw_forecast, write_picture
 from compositegp.cli.report import page
 from compositegp.composite import Composite
 from compositegp.forecasting import CompositeGPForecaster, backtest
-from compositegp.forecasting.timeline import Timeline, in_utc, observe
+from compositegp.forecasting.timeline import Timeline, in_utc, observe, zone_of
 
 _LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 _COMPARED = 3000  # observations of the exact GP that a forecast is compared with
@@ -57,8 +57,15 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         n_jobs=arguments.jobs,
         progress=True,
     )
+    # What can be wrong with the arguments is told before anything takes time.
     seen = observe(series, duplicates=arguments.duplicates, gaps=False)
-    Timeline.of(seen.stamps, None).steps(arguments.horizon)  # before anything takes time
+    timeline = Timeline.of(seen.stamps, zone_of(series.index))
+    future = _future(arguments, timeline, timeline.places(seen.stamps)[-1])
+    if not all(0 < level < 1 for level in arguments.quantiles):
+        raise CommandError("--quantiles must be between 0 and 1.")
+    if arguments.backtest < 0:
+        raise CommandError(f"--backtest must be a number of horizons; found {arguments.backtest}.")
+    arguments.out.mkdir(parents=True, exist_ok=True)
     scores = None
     if arguments.backtest:
         done = backtest(
@@ -69,11 +76,10 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     for note in model.notes_:
         output.note(note)
     levels = sorted({*_LEVELS, *arguments.quantiles})
-    forecast = model.predict(arguments.horizon, levels, _future(arguments, model))
+    forecast = model.predict(arguments.horizon, levels, future)
     forecast.index.name = arguments.time
-    arguments.out.mkdir(parents=True, exist_ok=True)
     paths = {"table": arguments.out / "forecast.csv", "picture": arguments.out / "forecast.png"}
-    write_atomically(paths["table"], forecast.to_csv(float_format="%.6g").encode())
+    write_atomically(paths["table"], forecast.to_csv(float_format="%.10g").encode())
     shown = series if series.index.tz is None else series.tz_convert(forecast.index.tz)
     picture = draw_forecast(shown, forecast, arguments.target)
     write_picture(paths["picture"], picture)
@@ -84,7 +90,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         text = page(title, picture, forecast, scores, model.describe(), model.notes_, cost)
         write_atomically(paths["report"], text.encode())
     if arguments.save is not None:
-        model.save(arguments.save, time=arguments.time, target=arguments.target, horizon=str(arguments.horizon))
+        names = {"time": arguments.time, "target": arguments.target, "format": series.attrs["format"]}
+        model.save(arguments.save, **names, horizon=str(arguments.horizon))
         paths["model"] = arguments.save
     _tell(output, forecast, scores, model, cost, paths)
 
@@ -113,17 +120,27 @@ def _tell(
     output.result("files", {name: str(path) for name, path in paths.items()})
 
 
-def _future(arguments: argparse.Namespace, model: CompositeGPForecaster) -> pd.DataFrame | None:
+def _future(arguments: argparse.Namespace, timeline: Timeline, last: float) -> pd.DataFrame | None:
+    """The further columns over the horizon: at its times, if the file has times, else in the order of the rows."""
+    steps = timeline.steps(arguments.horizon)
     if not arguments.extra:
         return None
     if arguments.future is None:
         raise CommandError("--extra needs --future: a file with those columns over the horizon.")
     table = read_table(arguments.future)
-    columns = {name: numbers(table, name, arguments.future).to_numpy() for name in arguments.extra}
-    steps = model._known.timeline.steps(arguments.horizon)
-    if len(table) < steps:
-        raise CommandError(f"{arguments.future} has {len(table)} row(s), but the horizon has {steps} steps.")
-    return pd.DataFrame(columns).iloc[:steps]
+    columns = pd.DataFrame({name: numbers(table, name, arguments.future).to_numpy() for name in arguments.extra})
+    if arguments.time in table.columns:
+        columns.index = in_utc(times(table, arguments.time, arguments.future))
+        wanted = in_utc(timeline.stamps(last + 1.0 + np.arange(steps)))
+        missing = ~wanted.isin(columns.index)
+        if missing.any():
+            raise CommandError(f"{arguments.future} has no row for {wanted[missing][0]}, which is in the horizon.")
+        columns = columns[~columns.index.duplicated()].loc[wanted]
+    if len(columns) < steps:
+        raise CommandError(f"{arguments.future} has {len(columns)} row(s), but the horizon has {steps} steps.")
+    if columns[:steps].isna().any(axis=None):
+        raise CommandError(f"{arguments.future} has empty cells in the horizon. Fill them in.")
+    return columns.iloc[:steps]
 
 
 def _cost(

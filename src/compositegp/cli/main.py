@@ -91,8 +91,8 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read is gone; nothing more to say
         return 0
-    except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (OSError, MemoryError) as error:
+        print(f"error: {error or 'not enough memory'}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -69,8 +69,10 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, pd.Timedelta):
         return value.total_seconds()
+    if isinstance(value, np.bool_ | np.integer):
+        return value.item()
     if isinstance(value, bool | str | int) or value is None:
         return value
-    if isinstance(value, float | np.floating | np.integer):
+    if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return str(value)

@@ -12,6 +12,8 @@ from compositegp.cli.files import numbers, read_table, split_columns
 from compositegp.cli.output import Output
 from compositegp.estimators import CompositeGPRegressor
 
+_MOST_LEVELS = 200  # of a category
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
@@ -31,11 +33,8 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     table, wanted = read_table(arguments.train), read_table(arguments.predict)
     y = numbers(table, arguments.target, arguments.train)
     inputs, categories = split_columns(table, arguments.target, arguments.train)
-    missing = [str(name) for name in inputs.columns if name not in wanted.columns]
-    if missing:
-        raise CommandError(f"{arguments.predict} lacks the column(s) {', '.join(missing)} of {arguments.train}.")
     X = encode(inputs, inputs, categories, arguments.train, output)
-    Z = encode(wanted[list(inputs.columns)], inputs, categories, arguments.predict, output)
+    Z = encode(wanted, inputs, categories, arguments.predict, output)
     model = CompositeGPRegressor(
         target_transform="log" if arguments.log else None, n_jobs=arguments.jobs, verbose=True
     ).fit(X, y)
@@ -57,6 +56,9 @@ def encode(
     inputs: pd.DataFrame, training: pd.DataFrame, categories: list[str], path: str, output: Output
 ) -> pd.DataFrame:
     """Inputs as numbers: categories one-hot, by the levels that the training data have."""
+    missing = [str(name) for name in training.columns if name not in inputs.columns]
+    if missing:
+        raise CommandError(f"{path} lacks the column(s) {', '.join(missing)} of the training data.")
     columns = {}
     for name in training.columns:
         if str(name) not in categories:
@@ -69,6 +71,11 @@ def encode(
             columns[str(name)] = values
             continue
         levels = sorted(training[name].dropna().astype(str).unique())
+        if len(levels) > _MOST_LEVELS:
+            raise CommandError(
+                f"column {name!r} has {len(levels)} different texts, too many for categories: leave it out, or make "
+                "numbers of it."
+            )
         values = inputs[name].astype("string")
         new = sorted(set(values.dropna()) - set(levels))
         if new:

@@ -40,11 +40,12 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         raise CommandError(f"{arguments.file} does not exist. Check the path.")
     model, more = CompositeGPForecaster.load_with(arguments.model)
     horizon = arguments.horizon or more.get("horizon", 1)
-    size = arguments.segment or model._known.timeline.steps(horizon)
+    size = model._known.timeline.steps(horizon) if arguments.segment is None else arguments.segment
     if size < 1:
         raise CommandError(f"--segment must be at least 1; found {size}.")
-    more["horizon"] = str(horizon)
-    stream = _Stream(model, arguments.model, more, size)
+    stream = _Stream(model, arguments.model, more, size, horizon)
+    if arguments.file is None and hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="replace")
     with _Signals() as signals:
         stream.emit()  # what was known when it last ended may not have been told
         try:
@@ -107,7 +108,7 @@ def _lines(path: str | None, follow: bool, signals: _Signals) -> Iterator[str]:
     while follow and path is not None and not Path(path).exists():
         signals.wait()
     begun = ""
-    with sys.stdin if path is None else open(path, encoding="utf-8", errors="replace", newline="") as file:
+    with sys.stdin if path is None else open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
         while True:
             text = signals.read(file)
             begun += text
@@ -125,8 +126,10 @@ def _lines(path: str | None, follow: bool, signals: _Signals) -> Iterator[str]:
 class _Stream:
     """A model and the rows that are waiting to be taken in."""
 
-    def __init__(self, model: CompositeGPForecaster, path: Path, more: dict[str, Any], size: int) -> None:
-        self._model, self._path, self._more, self._size = model, path, more, size
+    def __init__(
+        self, model: CompositeGPForecaster, path: Path, more: dict[str, Any], size: int, horizon: Any
+    ) -> None:
+        self._model, self._path, self._more, self._size, self._horizon = model, path, more, size, horizon
         self._rows: list[tuple[pd.Timestamp, float]] = []
         self._last = _utc(model.last_)
         self._columns: tuple[int, int] | None = None
@@ -135,7 +138,7 @@ class _Stream:
     def take(self, number: int, line: str) -> None:
         """Take in a row, or report why not."""
         try:
-            cells = next(csv.reader([line.strip("\r\n")]), [])
+            cells = next(csv.reader([line.strip("\r\n").removeprefix("\ufeff")]), [])
         except csv.Error as error:
             self._skip(number, f"it is no CSV ({error})")
             return
@@ -170,7 +173,7 @@ class _Stream:
         values = pd.Series([value for _, value in self._rows], index=index)
         if values.notna().any():
             try:
-                self._model.update(values)
+                self._model.update(values, late="skip")
             except ValueError as error:
                 print(f"skipped {len(self._rows)} row(s): {error}", file=sys.stderr)
             else:
@@ -180,7 +183,7 @@ class _Stream:
 
     def emit(self) -> None:
         """Print the forecast as a line of JSON."""
-        forecast = self._model.predict(self._more["horizon"])
+        forecast = self._model.predict(self._horizon)
         forecast.index.name = "time"
         print(json.dumps({"latest": plain(self._model.last_), "forecast": plain(forecast)}), flush=True)
 
@@ -194,6 +197,14 @@ class _Stream:
         time_name, target = self._more.get("time"), self._more.get("target")
         if time_name in names and target in names:
             return names.index(time_name), names.index(target)
+        try:
+            self._time(names[0])
+        except ValueError as error:
+            if len(names) > 1 and names[1] and not _is_number(names[1]):
+                raise CommandError(
+                    f"the first row, {','.join(names)[:60]}, has neither the columns {time_name!r} and {target!r} nor "
+                    "a time. Give the columns that the model was made from."
+                ) from error
         return None
 
     def _parse(self, cells: list[str]) -> tuple[pd.Timestamp, float]:
@@ -201,12 +212,7 @@ class _Stream:
         if len(cells) <= max(self._columns):
             raise ValueError(f"it has {len(cells)} cell(s)")
         moment, text = (cells[column].strip() for column in self._columns)
-        try:
-            stamp = pd.Timestamp(moment)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{moment!r} is no time") from error
-        if stamp is pd.NaT:
-            raise ValueError("it has no time")
+        stamp = self._time(moment)
         if (stamp.tz is None) != (self._model._known.timeline.zone is None):
             raise ValueError(
                 f"{moment!r} has {'no' if stamp.tz is None else 'a'} time zone, unlike the model's series"
@@ -221,8 +227,28 @@ class _Stream:
             raise ValueError(f"{text} is not positive, and the model is of the logarithm")
         return _utc(stamp), value
 
+    def _time(self, moment: str) -> pd.Timestamp:
+        """A time, as the series that the model was made from has it written."""
+        if not moment:
+            raise ValueError("it has no time")
+        try:
+            stamp = pd.to_datetime(moment, format=self._more.get("format", "ISO8601"))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{moment!r} is no time") from error
+        if stamp is pd.NaT:
+            raise ValueError("it has no time")
+        return stamp
+
     def _skip(self, number: int, why: str) -> None:
         print(f"skipped line {number}: {why}", file=sys.stderr)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _utc(stamp: pd.Timestamp) -> pd.Timestamp:

@@ -12,6 +12,7 @@ from compositegp.arrays import Floats
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.scores import crps, crps_log_normal
 from compositegp.forecasting.timeline import Observed, Timeline, observe
+from compositegp.validation import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,12 @@ def backtest(
     -------
     Backtest
     """
+    check_count(n_origins, "n_origins")
     model = copy.deepcopy(forecaster)
     seen = observe(y, X, duplicates=forecaster.duplicates)
     whole = Timeline.of(seen.stamps, None)
     steps, places = whole.steps(horizon), whole.places(seen.stamps)
-    starts = np.floor(places[-1]) + 1 - steps * np.arange(n_origins, 0, -1)
+    starts = np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
     before = places < starts[0]
     if before.sum() < 3 * steps or before.sum() < 50:
         raise ValueError(
@@ -95,8 +97,8 @@ def _forecast(
     model: CompositeGPForecaster, seen: Observed, places: Floats, now: Any, start: float, period: float | None
 ) -> pd.DataFrame:
     """The values of one horizon that were observed, and what was said of them at its origin."""
-    offset = model._known.timeline.places(seen.stamps[:1])[0] - places[0]  # its own origin may be another day
-    found = model.predictive(places[now] + offset, seen.extra[now] if seen.extra.shape[1] else None)
+    own = model._known.timeline.places(seen.stamps[now])  # its step may be another
+    found = model.predictive(own, seen.extra[now] if seen.extra.shape[1] else None)
     table = {
         "observed": seen.values[now],
         "mean": found.mean_and_std()[0],

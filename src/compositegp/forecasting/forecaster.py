@@ -18,7 +18,7 @@ from compositegp.estimators.predictive import Predictive
 from compositegp.estimators.targets import AsTheyAre, Log
 from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
 from compositegp.forecasting.structure import describe, kernel_of, mean_of
-from compositegp.forecasting.timeline import DUPLICATES, Observed, Timeline, observe
+from compositegp.forecasting.timeline import DUPLICATES, Observed, Timeline, observe, zone_of
 from compositegp.kernels import diagonal
 from compositegp.learning import learn
 from compositegp.means import Estimated
@@ -140,7 +140,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         self._check()
         seen = observe(y, X, duplicates=self.duplicates)
-        timeline = Timeline.of(seen.stamps, None if y.index.tz is None else str(y.index.tz))
+        timeline = Timeline.of(seen.stamps, zone_of(y.index))
         part = slice(-self.history, None)
         points, targets = self._points(timeline, seen)
         points, targets = points[part], targets[part]
@@ -201,8 +201,11 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         if points.shape[1] != known.X.shape[1]:
             raise ValueError(f"X must have the columns {known.columns} that the model was fitted with.")
         if new.any():
-            X_all = np.concatenate([known.X, points[new]])[-self.keep :]
-            y_all = np.concatenate([known.y, targets[new]])[-self.keep :]
+            latest = slice(-check_count(self.keep, "keep"), None)
+            X_all, y_all = (
+                np.concatenate([known.X, points[new]])[latest],
+                np.concatenate([known.y, targets[new]])[latest],
+            )
             self._known = replace(known, X=X_all, y=y_all)
         return self
 
@@ -323,7 +326,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         return given_seasons(self.seasons, timeline.step), []
 
     def _future(self, known: Known, count: int) -> Floats:
-        return np.asarray(np.floor(known.last + 1e-6) + 1.0 + np.arange(count))
+        return np.asarray(known.last + 1.0 + np.arange(count))
 
     def _extra(self, known: Known, X: Any, count: int) -> Floats | None:
         if not known.columns:

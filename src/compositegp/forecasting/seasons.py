@@ -57,7 +57,7 @@ def find_seasons(places: Floats, values: Floats, step: pd.Timedelta) -> tuple[li
         if period < 2:
             continue
         if span < _FEWEST_CYCLES[name] * period:
-            notes.append(f"no {name}: the series is shorter than {_FEWEST_CYCLES[name]} of them")
+            notes.append(f"no {name}: what is learned from is shorter than {_FEWEST_CYCLES[name]} of them")
             continue
         season = Season(name, period, 0.0)
         share, left = _explained(places, residuals, season)

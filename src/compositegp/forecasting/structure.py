@@ -11,6 +11,7 @@ from compositegp.kernels import OnColumns
 from compositegp.means import Basis, Profile
 
 _CYCLES_FOR_A_PROFILE = 4
+_LONGEST_PATTERN = 1024  # steps of a season whose drift the segments can tell
 _PROFILE_FREEDOM = 3.0  # standard deviation of a level of the profile beforehand, over that of the series
 
 
@@ -18,7 +19,9 @@ def mean_of(seasons: list[Season], places: Floats, values: Floats) -> Any:
     """The mean: a profile of the longest season that the data show several times, else a constant."""
     span = places[-1] - places[0] + 1
     for season in reversed(seasons):
-        if season.period <= season.phases * 1.5 and span >= _CYCLES_FOR_A_PROFILE * season.period:
+        # Its levels have to tell the hours of the shortest season apart.
+        fine = season.period / season.phases <= seasons[0].period / 4
+        if fine and span >= _CYCLES_FOR_A_PROFILE * season.period:
             prior = np.full(season.phases, values.mean())
             # A level that no datum tells stays near the overall mean.
             covariance = (_PROFILE_FREEDOM * (values.std() or 1.0)) ** 2 * np.eye(season.phases)
@@ -35,7 +38,7 @@ def kernel_of(seasons: list[Season], variance: float, n_extra: int) -> Kernel:
     medium = ConstantKernel(share, _bounds(share))
     kernel = kernel + medium * _on_time(Matern(2.01 * shortest, (shortest, 60 * shortest), nu=0.5), n_extra)
     for season in seasons:
-        if season.period <= 400:
+        if season.period <= _LONGEST_PATTERN:
             drift = RBF(14.01 * season.period, (3 * season.period, 200 * season.period))
             shape = ExpSineSquared(1.01, season.period, (0.1, 10.0), periodicity_bounds="fixed")
             kernel = kernel + ConstantKernel(share, _bounds(share)) * _on_time(shape * drift, n_extra)
@@ -52,13 +55,13 @@ def describe(kernel: Kernel, seasons: list[Season], step: Any, errors: Floats | 
 
     def value(unit: Any = None) -> str:
         number, error = next(theta), next(wrong)
-        text = f"{number:.3g}" if unit is None else str((number * unit).round("min"))
+        text = f"{number:.3g}" if unit is None else _duration(number * unit)
         return text + _error(error)
 
     words = [f"short memory: variance {value()}, forgotten over {value(step)}"]
     words.append(f"medium memory: variance {value()}, forgotten over {value(step)}")
     for season in seasons:
-        if season.period <= 400:
+        if season.period <= _LONGEST_PATTERN:
             pattern = f"{season.name} pattern: variance {value()}, smoothness {value()} of its period"
             words.append(f"{pattern}, drifts over {value(step)}")
     rest = list(zip(theta, wrong, strict=True))
@@ -70,6 +73,14 @@ def describe(kernel: Kernel, seasons: list[Season], step: Any, errors: Floats | 
     noise, error = rest[-1]
     words.append(f"noise: variance {noise:.3g}{_error(error)}")
     return words
+
+
+def _duration(duration: Any) -> str:
+    """A duration in its own unit."""
+    for name, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if duration.total_seconds() >= 2 * length:
+            return f"{duration.total_seconds() / length:.3g} {name}"
+    return f"{duration.total_seconds():.3g} seconds"
 
 
 def _error(error: float) -> str:

@@ -55,10 +55,13 @@ class Timeline:
             raise ValueError(
                 f"the series has {len(stamps)} observed value(s), too few to find its time step. Give at least three."
             )
-        differences = np.diff(stamps.asi8)
-        values, counts = np.unique(differences, return_counts=True)
-        step = pd.Timedelta(int(values[counts.argmax()]), unit=stamps.unit)
-        return cls(stamps[0].floor("D"), step, zone)
+        step = pd.Timedelta(_step(stamps), unit=stamps.unit)
+        if step >= pd.Timedelta(days=28) and np.ptp(np.diff(stamps.asi8)):
+            raise ValueError(
+                "the series has steps of calendar months or years, which differ in length. Resample it to days or "
+                "weeks."
+            )
+        return cls(stamps[0], step, zone)
 
     def places(self, stamps: pd.DatetimeIndex) -> Floats:
         """Steps since the origin."""
@@ -66,8 +69,8 @@ class Timeline:
 
     def stamps(self, places: Any) -> pd.DatetimeIndex:
         """Time stamps of places, as the user writes them."""
-        found = self.origin + pd.to_timedelta(np.asarray(places) * self.step.value, unit="ns").round("us")
-        index = pd.DatetimeIndex(found)
+        microseconds = np.round(np.asarray(places) * (self.step / pd.Timedelta(microseconds=1))).astype(np.int64)
+        index = pd.DatetimeIndex(self.origin.as_unit("us") + microseconds.astype("timedelta64[us]"))
         return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
 
     def steps(self, duration: Any) -> int:
@@ -140,6 +143,20 @@ def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
     return index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
 
 
+def zone_of(index: pd.DatetimeIndex) -> str | None:
+    """The name of a time zone that can be found again by it; an offset where it has none."""
+    if index.tz is None:
+        return None
+    name = str(index.tz)
+    try:
+        pd.Timestamp(0, tz=name)
+    except Exception:  # zones of other kinds, that no name finds
+        offset = index[-1].utcoffset()
+        minutes = round(offset.total_seconds() / 60)
+        return f"UTC{'+' if minutes >= 0 else '-'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
+    return name
+
+
 def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> tuple[pd.DataFrame, list[str]]:
     frame = frame.sort_index(kind="stable")
     twice = frame.index.duplicated(keep=False)
@@ -158,12 +175,21 @@ def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> tuple[pd.DataFr
 
 
 def _gaps(index: pd.DatetimeIndex) -> list[str]:
-    differences = np.diff(index.asi8)
-    values, counts = np.unique(differences, return_counts=True)
-    step = values[counts.argmax()]
+    differences, step = np.diff(index.asi8), _step(index)
     holes = differences[differences > 1.5 * step]
     if not len(holes):
         return []
     lost = int(np.round(holes / step - 1).sum())
     longest = pd.Timedelta(int(holes.max()), unit=index.unit)
     return [f"{len(holes)} gaps, {lost} steps in all, the longest {longest}"]
+
+
+def _step(stamps: pd.DatetimeIndex) -> int:
+    """The most common difference of sorted time stamps; where hardly any two are the same, their median."""
+    differences = np.diff(stamps.asi8)
+    values, counts = np.unique(differences, return_counts=True)
+    if counts.max() >= 0.3 * len(differences):
+        return int(values[counts.argmax()])
+    second = int(pd.Timedelta(seconds=1).as_unit(stamps.unit).value)
+    median = int(np.median(differences))
+    return round(median / second) * second if median > 10 * second else max(median, 1)
