@@ -103,3 +103,23 @@ def test_a_days_forecast_is_log_normal(file):
     shown = forecast_day(series, learn_model(series, "profile", 1200), pd.Timestamp("2014-01-08"), 1000)
     assert (shown["q0.025"] > 0).all()
     assert (shown["q0.975"] - shown["q0.5"] > shown["q0.5"] - shown["q0.025"]).all()  # skewed
+
+
+def test_the_same_study_on_a_series_with_gaps(file, tmp_path):
+    series = stockholm_nox("essingeleden", file)
+    holes = series.drop(series.index[[700, 701, 702, 1500, *range(2050, 2070)]])
+    first = pd.Timestamp("2014-01-01")
+    experiment = nox.run_elsewhere(tmp_path, days=3, weeks=10, series=holes, first=first)
+    table = pd.read_csv(tmp_path / "nox.csv").set_index(["mean", "method"])
+    assert "file was not found" in experiment.setting
+    assert table.loc[("profile", "default"), "RMSE of mean"] > 0
+    assert table["coverage 95 %"].between(0.3, 1.0).all()
+
+
+def test_without_the_file_the_other_series_is_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COMPOSITEGP_DATA", raising=False)
+    taken = []
+    monkeypatch.setattr(nox, "run_elsewhere", lambda out, **options: taken.append(options))
+    nox.run(tmp_path, days=5)
+    assert taken[0]["days"] == 5

@@ -1,6 +1,6 @@
 """Design of segmentations: which choice of terms meets a tolerance at the least cost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +108,7 @@ def choose_segmentation(
     n_points: int = 4096,
     noise_variance: Any = None,
     random_state: Any = 0,
+    report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Design:
     """Compare ways to split the data and predict, by their error under the model and their cost; no data are needed.
 
@@ -135,6 +136,8 @@ def choose_segmentation(
     noise_variance : None, number or array of shape (n,)
     random_state : int, RandomState or None
         For ``random`` segments.
+    report : callable
+        Called with the number of plans done, and of all.
 
     Returns
     -------
@@ -161,12 +164,14 @@ def choose_segmentation(
     exact = float(np.concatenate([place.exact for place in places]).mean())
     clock = Clock(data, tests, group_size)
     candidates = []
-    for plan in compared:
+    for number, plan in enumerate(compared):
+        report(number, len(compared))
         segments = [] if plan.prediction == "nearest" else plan.segments(data, random_state)
         found = [place.errors(plan, segments) for place in places]
         mse, claimed = (float(np.concatenate(parts).mean()) for parts in zip(*found, strict=True))
         work = flops(plan, len(points), len(tests), group_size, points.shape[1]), clock.seconds(plan, len(tests))
         candidates.append(Candidate(plan, mse, max(mse / exact - 1, 0.0), claimed / mse, *work))
+    report(len(compared), len(compared))
     candidates.sort(key=lambda candidate: (candidate.seconds, candidate.mse))
     best = _choose(candidates, tolerance, budget)
     return Design(best, candidates, exact, best.excess <= tolerance, min(n_points, len(points)))

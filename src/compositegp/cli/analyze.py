@@ -6,7 +6,7 @@ import numpy as np
 
 from compositegp.analysis import choose_segmentation
 from compositegp.cli.files import numbers, read_table, split_columns
-from compositegp.cli.output import Output
+from compositegp.cli.output import Output, ProgressBar
 from compositegp.cli.regress import encode
 from compositegp.estimators import CompositeGPRegressor
 
@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
         conditioning_sizes=[size for size in (0, 256) if size < n],
         neighbours=[size for size in (64, 256, 512) if size < n],
         n_points=2048,
+        report=ProgressBar("plans compared"),
     )
     output.say("\n" + repr(design))
     output.result("kernel", str(model.kernel_))

@@ -50,19 +50,26 @@ class Model(NamedTuple):
         return float(self.kernel.k2.noise_level)
 
 
-def learn_model(series: pd.Series, kind: str, history: int) -> Model:
-    """Learn hyper-parameters and mean coefficients from the hours before 2014.
+def hours_of(series: pd.Series) -> Floats:
+    """Hours since a series began."""
+    return np.asarray((series.index - series.index[0]) / pd.Timedelta(hours=1), dtype=np.float64)
+
+
+def learn_model(series: pd.Series, kind: str, history: int, first: pd.Timestamp = FIRST) -> Model:
+    """Learn hyper-parameters and mean coefficients from the hours before a day.
 
     Parameters
     ----------
     series : pandas Series
-        Hourly, without gaps.
+        Hourly; gaps are not observed.
     kind : {"profile", "constant"}
     history : int
         Hours to learn from.
+    first : pandas Timestamp
+        The day.
     """
-    before = int((series.index <= FIRST).sum())
-    X = np.arange(len(series), dtype=np.float64)[:before][-history:, None]
+    before = int((series.index <= first).sum())
+    X = hours_of(series)[:before][-history:, None]
     y = np.log(series.to_numpy()[:before])[-history:]
     seasons = [Season("day", 24.0, np.nan), Season("week", float(WEEK), np.nan)]
     mean: Any = mean_of(seasons, X[:, 0], y) if kind == "profile" else "constant"

@@ -14,7 +14,7 @@ from compositegp.composite import Composite, Observations, conditioning_sets, se
 from compositegp.forecasting.scores import crps_log_normal
 from compositegp.kernels import diagonal, gram
 from compositegp.posteriors import posterior
-from compositegp.reproduction.nox_model import FIRST, WEEK, Model
+from compositegp.reproduction.nox_model import FIRST, WEEK, Model, hours_of
 
 DAY = 24
 COLUMNS = ("method", "RMSE of mean", "RMSE of median", "MAE of median", "CRPS", "coverage 95 %", "seconds")
@@ -87,6 +87,38 @@ def study(series: pd.Series, model: Model, days: int, weeks: int, known_seconds:
             seconds = _seconds(model, X, Z, residuals[origins[0] - n : origins[0]], choice)
         scores.append(_score(choice.name, mean, np.sqrt(total), observed, seconds))
     return scores
+
+
+def study_with_gaps(series: pd.Series, model: Model, first: pd.Timestamp, days: int, weeks: int) -> list[Score]:
+    """Scores of all methods over days of a series that lacks some hours: each day has to be predicted alone."""
+    hours, y = hours_of(series), series.to_numpy()
+    residuals = np.log(y) - model.level(hours)
+    starts = pd.date_range(first, series.index[-1].floor("D"), freq="D")[:-1]
+    starts = starts[np.unique(np.linspace(0, len(starts) - 1, min(days, len(starts))).round().astype(int))]
+    told: dict[str, list[tuple[Floats, Floats, Floats, float]]] = {}
+    for start in (starts - series.index[0]) / pd.Timedelta(hours=1):
+        past = (hours >= start - WEEK * weeks) & (hours < start)
+        day = (hours >= start) & (hours < start + DAY)
+        if day.any() and past.sum() > 2 * WEEK:
+            for choice in choices(hours[past, None], weeks):
+                mean, std, seconds = _predict_alone(model, hours[past], residuals[past], hours[day], choice)
+                told.setdefault(choice.name.split(", latest")[0], []).append((mean, std, y[day], seconds))
+    scores = []
+    for name, found in told.items():
+        mean, std, observed = (np.concatenate([row[i] for row in found]) for i in range(3))
+        scores.append(_score(name, mean, std, observed, float(np.median([row[3] for row in found]))))
+    return scores
+
+
+def _predict_alone(
+    model: Model, past: Floats, residuals: Floats, day: Floats, choice: Choice
+) -> tuple[Floats, Floats, float]:
+    """Mean and standard deviation of ln NOx, and the seconds that they took."""
+    began = time.perf_counter()
+    composite = choice.composite or Composite.full(len(past))
+    belief = posterior(model.kernel, past[:, None], residuals, day[:, None], composite, inducing=choice.inducing)
+    seconds = time.perf_counter() - began
+    return model.level(day) + belief.mean, np.sqrt(belief.variance + model.noise), seconds
 
 
 def _origins(series: pd.Series, days: int, n: int) -> Any:

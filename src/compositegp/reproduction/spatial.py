@@ -125,7 +125,7 @@ def _claims(
     ratio = {name: variances[name].mean() / variances["GP"].mean() for name in (four, sixteen, fitc)}
     names = ("tiles", "sequential", "random", "interleaved")
     schemes = ", ".join(f"{name} {measured[f'CGP, 16 {name}']:.1e}" for name in names)
-    best = min(measured[f"CGP, 16 {name}"] for name in names)
+    sixteens = [measured[f"CGP, 16 {name}"] for name in names]
     return [
         Claim(
             "the CGP's variances are slightly higher than the GP's",
@@ -156,7 +156,7 @@ def _claims(
         Claim(
             "(not in the paper) the choice of segments matters",
             f"K = 16: {schemes}",
-            best < 0.8 * measured[sixteen],
+            max(sixteens) > 2 * min(sixteens),
         ),
     ]
 
