@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from compositegp import Composite, posterior
+from compositegp import Composite, Profile, posterior
 from compositegp.forecasting import CompositeGPForecaster, backtest
 from compositegp.forecasting.scores import crps, crps_log_normal
-from compositegp.forecasting.seasons import find_seasons, given_seasons
+from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
+from compositegp.forecasting.structure import mean_of
 from compositegp.forecasting.timeline import Timeline, observe
 
 
@@ -304,9 +305,11 @@ def test_zones_without_a_name_come_back_as_offsets():
 
 def test_seasons_of_fine_steps_are_in_the_mean():
     series = make_series(96 * 29, freq="15min")
-    model = CompositeGPForecaster().fit(series)
-    assert len(model._known.mean.coefficients) == 400  # of the week
-    forecast = model.predict("24h")["mean"]
-    hours = (forecast.index - series.index[0]) / pd.Timedelta(hours=1)
-    truth = 3 + np.sin(2 * np.pi * hours / 24) + 0.5 * np.sin(2 * np.pi * hours / 168)
-    assert np.corrcoef(forecast, truth)[0, 1] > 0.9
+    places = np.arange(len(series), dtype=float)
+    seasons, _ = find_seasons(places, series.to_numpy(), pd.Timedelta(minutes=15))
+    mean = mean_of(seasons, places, series.to_numpy())
+    assert mean.functions == Profile(672.0, 400)  # of the week
+    yearly = [Season("day", 24.0, 0.5), Season("year", 8766.0, 0.2)]
+    assert (
+        mean_of(yearly, np.arange(5 * 8766.0), np.ones(5 * 8766)).functions.period == 24.0
+    )  # 400 levels are too coarse
