@@ -185,13 +185,13 @@ def _draw_day(path: Path, shown: dict[str, Floats]) -> None:
 def _draw_trade_off(
     path: Path, results: dict[tuple[str, str], list[Score]], station: str, author: pd.DataFrame | None
 ) -> None:
-    figure, axes = pyplot().subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
+    figure, axes = pyplot().subplots(1, 2, figsize=(12, 4.6), layout="constrained")
     colours = {"CGP": BLUE, "FITC": ORANGE, "conditional": GREEN, "default": "black", "GP": GREY}
     for score in results[station, "profile"]:
         family = next(name for name in colours if score.method.startswith(name))
         axes[0].semilogx(score.seconds, score.rmse_mean, "o", color=colours[family])
         place = score.seconds, score.rmse_mean
-        axes[0].annotate(score.method, place, fontsize=7, xytext=(3, 3), textcoords="offset points")
+        axes[0].annotate(score.method, place, fontsize=7, rotation=40, xytext=(2, 3), textcoords="offset points")
     axes[0].set(xlabel="seconds for one prediction", ylabel="RMSE of the mean, µg/m³")
     axes[0].set_title(f"{station}, profile as mean")
     for family, marker in (("CGP", "o"), ("FITC", "s")):
@@ -213,7 +213,7 @@ def _draw_trade_off(
             )
     gp = next(score for score in results[station, "profile"] if score.method == "GP")
     axes[1].axhline(gp.rmse_mean, color=GREY, lw=1, label="GP, here")
-    axes[1].set(xlabel="weeks per segment, or of inducing points", xscale="log")
+    axes[1].set(xlabel="weeks per segment, or of inducing points", ylabel="RMSE of the mean, µg/m³", xscale="log")
     axes[1].legend(frameon=False)
     save(figure, path)
 
