@@ -4,6 +4,7 @@ Each is a function of a Task that returns means and standard deviations of the t
 `task.fitted()` between learning and prediction.
 """
 
+import importlib.util
 import time
 import warnings
 from collections.abc import Callable
@@ -67,42 +68,105 @@ def scikit_learn_subset(task: Task) -> Prediction:
     return mean + trend(task.X_test), std
 
 
-def gpboost_vecchia(task: Task) -> Prediction:
-    """Vecchia's approximation with 20 neighbours, one range for each column."""
-    import gpboost
-
-    def functions(X):
-        return np.column_stack([np.ones(len(X)), X]) if task.mean == "linear" else np.ones((len(X), 1))
-
-    model = gpboost.GPModel(
-        gp_coords=task.X,
-        cov_function="matern_ard",
-        cov_fct_shape=task.nu,
-        gp_approx="vecchia",
-        num_neighbors=20,
-        likelihood="gaussian",
-        seed=1,
-    )
-    model.fit(y=task.y, X=functions(task.X))
+def scikit_learn_exact(task: Task) -> Prediction:
+    """The exact Gaussian process on all the observations."""
+    trend, scaled = _trend(task, task.X, task.y), Standardised(task)
+    model = GaussianProcessRegressor(task.kernel(), normalize_y=True).fit(scaled.points(task.X), scaled.y)
     task.fitted()
-    model.set_prediction_data(num_neighbors_pred=20, vecchia_pred_type="order_obs_first_cond_obs_only")
-    found = model.predict(gp_coords_pred=task.X_test, X_pred=functions(task.X_test), predict_var=True)
-    return found["mu"], np.sqrt(found["var"])
+    mean, std = model.predict(scaled.points(task.X_test), return_std=True)
+    return scaled.offset + scaled.unit * mean + trend(task.X_test), scaled.unit * std
 
 
-def gpytorch_svgp(task: Task) -> Prediction:
-    """Stochastic variational inference with 512 inducing points, Adam, 40 epochs of batches of 1,024."""
+def gpboost(approximation: str, **options) -> Callable[[Task], Prediction]:
+    """One of GPBoost's approximations, one range for each column."""
+
+    def run(task: Task) -> Prediction:
+        import gpboost
+
+        def functions(X):
+            return np.column_stack([np.ones(len(X)), X]) if task.mean == "linear" else np.ones((len(X), 1))
+
+        model = gpboost.GPModel(
+            gp_coords=task.X,
+            cov_function="matern_ard",
+            cov_fct_shape=task.nu,
+            gp_approx=approximation,
+            likelihood="gaussian",
+            seed=1,
+            **options,
+        )
+        model.fit(y=task.y, X=functions(task.X))
+        task.fitted()
+        if approximation == "vecchia":
+            model.set_prediction_data(num_neighbors_pred=20, vecchia_pred_type="order_obs_first_cond_obs_only")
+        found = model.predict(gp_coords_pred=task.X_test, X_pred=functions(task.X_test), predict_var=True)
+        return found["mu"], np.sqrt(found["var"])
+
+    return run
+
+
+class Standardised:
+    """Columns and residuals in units of their spread, for libraries that begin at length scales of one."""
+
+    def __init__(self, task: Task) -> None:
+        residuals = task.y - _trend(task, task.X, task.y)(task.X)
+        self.centre, spread = task.X.mean(axis=0), task.X.std(axis=0)
+        self.spread = np.where(spread > 0, spread, 1.0)
+        self.offset, self.unit = residuals.mean(), residuals.std()
+        self.y = (residuals - self.offset) / self.unit
+
+    def points(self, X: np.ndarray) -> np.ndarray:
+        return (X - self.centre) / self.spread
+
+
+def gpytorch_exact(task: Task) -> Prediction:
+    """GPyTorch's exact Gaussian process (conjugate gradients beyond 800 points): Adam, 50 steps of 0.1."""
     import gpytorch
     import torch
 
     torch.manual_seed(0)
-    trend = _trend(task, task.X, task.y)
-    centre, spread = task.X.mean(axis=0), task.X.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    y = task.y - trend(task.X)
-    offset, unit = y.mean(), y.std()
-    X = torch.tensor((task.X - centre) / spread, dtype=torch.float32)
-    y = torch.tensor((y - offset) / unit, dtype=torch.float32)
+    trend, scaled = _trend(task, task.X, task.y), Standardised(task)
+    X, y = (torch.tensor(part, dtype=torch.float32) for part in (scaled.points(task.X), scaled.y))
+
+    class Model(gpytorch.models.ExactGP):
+        def __init__(self, likelihood):
+            super().__init__(X, y, likelihood)
+            self.mean_module = gpytorch.means.ConstantMean()
+            base = gpytorch.kernels.MaternKernel(nu=task.nu, ard_num_dims=X.shape[1])
+            self.covar_module = gpytorch.kernels.ScaleKernel(base)
+
+        def forward(self, x):
+            return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
+
+    likelihood = gpytorch.likelihoods.GaussianLikelihood()
+    model = Model(likelihood)
+    objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(50):
+        optimiser.zero_grad()
+        loss = -objective(model(X), y)
+        loss.backward()
+        optimiser.step()
+    task.fitted()
+    model.eval(), likelihood.eval()
+    means, variances = [], []
+    with torch.no_grad():
+        for part in torch.tensor(scaled.points(task.X_test), dtype=torch.float32).split(1024):
+            found = likelihood(model(part))
+            means.append(found.mean.numpy().astype(float))
+            variances.append(found.variance.numpy().astype(float))
+    mean, std = np.concatenate(means), np.sqrt(np.concatenate(variances))
+    return scaled.offset + scaled.unit * mean + trend(task.X_test), scaled.unit * std
+
+
+def gpytorch_svgp(task: Task) -> Prediction:
+    """Stochastic variational inference with 512 inducing points: Adam, batches of 1,024, 40 epochs and 500 steps or more."""
+    import gpytorch
+    import torch
+
+    torch.manual_seed(0)
+    trend, scaled = _trend(task, task.X, task.y), Standardised(task)
+    X, y = (torch.tensor(part, dtype=torch.float32) for part in (scaled.points(task.X), scaled.y))
 
     class Model(gpytorch.models.ApproximateGP):
         def __init__(self, inducing):
@@ -119,8 +183,9 @@ def gpytorch_svgp(task: Task) -> Prediction:
     likelihood = gpytorch.likelihoods.GaussianLikelihood()
     objective = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(y))
     optimiser = torch.optim.Adam([*model.parameters(), *likelihood.parameters()], lr=0.01)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 40)
-    for _ in range(40):
+    epochs = max(40, 500 // -(-len(X) // 1024))
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
+    for _ in range(epochs):
         for rows in torch.randperm(len(X)).split(1024):
             optimiser.zero_grad()
             loss = -objective(model(X[rows]), y[rows])
@@ -131,11 +196,12 @@ def gpytorch_svgp(task: Task) -> Prediction:
     model.eval(), likelihood.eval()
     means, variances = [], []
     with torch.no_grad():
-        for part in torch.tensor((task.X_test - centre) / spread, dtype=torch.float32).split(4096):
+        for part in torch.tensor(scaled.points(task.X_test), dtype=torch.float32).split(4096):
             found = likelihood(model(part))
             means.append(found.mean.numpy().astype(float))
             variances.append(found.variance.numpy().astype(float))
-    return offset + unit * np.concatenate(means) + trend(task.X_test), unit * np.sqrt(np.concatenate(variances))
+    mean, std = np.concatenate(means), np.sqrt(np.concatenate(variances))
+    return scaled.offset + scaled.unit * mean + trend(task.X_test), scaled.unit * std
 
 
 def _trend(task: Task, X: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -154,14 +220,28 @@ COMPETITORS: dict[str, Callable[[Task], Prediction]] = {
     "compositegp, fisher_average + CGP": ours(**PLAIN, learning="fisher_average"),
     "compositegp, rBCM": ours(**PLAIN | {"prediction": "rbcm"}),
     "compositegp, FITC 512": ours(prediction="fitc", inducing=512),
-    "GPBoost, Vecchia 20": gpboost_vecchia,
+    "GPBoost, Vecchia 20": gpboost("vecchia", num_neighbors=20),
     "GPyTorch, SVGP 512": gpytorch_svgp,
     "scikit-learn, exact on 3,000": scikit_learn_subset,
 }
-REQUIRES = {"GPBoost, Vecchia 20": "gpboost", "GPyTorch, SVGP 512": "gpytorch"}
+PEERS: dict[str, Callable[[Task], Prediction]] = {
+    "compositegp (default)": COMPETITORS["compositegp (default)"],
+    "GPBoost, Vecchia 20": COMPETITORS["GPBoost, Vecchia 20"],
+    "GPBoost, FITC 512": gpboost("fitc", num_ind_points=512),
+    "GPyTorch, SVGP 512": gpytorch_svgp,
+    "GPyTorch, exact": gpytorch_exact,
+    "scikit-learn, exact": scikit_learn_exact,
+}
+REQUIRES = {"GPBoost": "gpboost", "GPyTorch": "gpytorch"}
 
 
-def run(name: str, task: Task) -> Prediction:
+def missing(method: str) -> bool:
+    """Whether a method's library is not installed."""
+    library = REQUIRES.get(method.split(",")[0])
+    return library is not None and importlib.util.find_spec(library) is None
+
+
+def run(method: Callable[[Task], Prediction], task: Task) -> Prediction:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return COMPETITORS[name](task)
+        return method(task)

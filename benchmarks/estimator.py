@@ -8,15 +8,13 @@ Peers: pip install 'compositegp[peers]'.
 """
 
 import argparse
-import importlib.util
 import json
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import data
-from competitors import COMPETITORS, REQUIRES, Task, run
+from competitors import COMPETITORS, Task, missing, run
+from isolation import watch
 from scores import scores
 from timing import machine
 
@@ -33,46 +31,9 @@ def measure(name: str, method: str) -> dict[str, float]:
     split = load(name)
     assert split is not None
     task = Task(split.X, split.y, split.X_test, *DATA[name])
-    mean, std = run(method, task)
+    mean, std = run(COMPETITORS[method], task)
     total = time.perf_counter() - task.began
     return {**scores(mean, std, split.y_test), "fit": task.fit_seconds, "predict": total - task.fit_seconds}
-
-
-def watch(command: list[str], limit: float) -> tuple[subprocess.CompletedProcess[str] | None, float]:
-    """Run a command; return it when it is done, or None past the limit, and the peak memory of it and its children."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    began, peak = time.perf_counter(), 0.0
-    while process.poll() is None:
-        peak = max(peak, family_memory(process.pid))
-        if time.perf_counter() - began > limit:
-            process.kill()
-            process.communicate()
-            return None, peak
-        time.sleep(0.2)
-    out, err = process.communicate()
-    return subprocess.CompletedProcess(command, process.returncode, out, err), peak
-
-
-def family_memory(ancestor: int) -> float:
-    """Memory in MB, each shared page counted once, of a process and all that it started; 0 where /proc is not there."""
-    parents, total = {}, 0.0
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(status.parent.name)] = int(status.read_text().rsplit(")", 1)[1].split()[1])
-        except (OSError, IndexError):
-            continue
-    family, growing = {ancestor}, True
-    while growing:
-        more = {pid for pid, parent in parents.items() if parent in family} - family
-        family |= more
-        growing = bool(more)
-    for pid in family:
-        try:
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")) / 1024
-    return total
 
 
 def table(name: str, only: str, limit: float) -> None:
@@ -88,8 +49,7 @@ def table(name: str, only: str, limit: float) -> None:
     for method in COMPETITORS:
         if not method.startswith(only):
             continue
-        needed = REQUIRES.get(method)
-        if needed and importlib.util.find_spec(needed) is None:
+        if missing(method):
             print(f"| {method} | not installed: pip install 'compositegp[peers]' |")
             continue
         done, peak = watch([sys.executable, __file__, "--measure", name, method], limit)
