@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow test-setup lint format bench reproduce clean
+.PHONY: demo test test-slow test-setup torch lint format bench bench-peers reproduce clean
 
 demo: $(READY)
 	mkdir -p out/demo
@@ -20,6 +20,11 @@ test-setup:
 test: $(READY)
 	$(BIN)/python -m pytest
 
+# PyTorch, for the tests of the back end that it is; without it they run on NumPy alone.
+TORCH ?= torch==2.13.0
+torch: $(READY)
+	$(BIN)/python -c "import torch" || $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,6 +39,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/estimator.py
 	$(BIN)/python benchmarks/design.py
+
+# Beside other libraries, each in turn with the whole machine: about two hours.
+bench-peers: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' --editable '.[peers]'
+	$(BIN)/python benchmarks/peers.py --out benchmarks/results
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow

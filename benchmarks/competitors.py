@@ -116,6 +116,7 @@ class Standardised:
         self.y = (residuals - self.offset) / self.unit
 
     def points(self, X: np.ndarray) -> np.ndarray:
+        """Points in those units."""
         return (X - self.centre) / self.spread
 
 
@@ -160,7 +161,7 @@ def gpytorch_exact(task: Task) -> Prediction:
 
 
 def gpytorch_svgp(task: Task) -> Prediction:
-    """Stochastic variational inference with 512 inducing points: Adam, batches of 1,024, 40 epochs and 500 steps or more."""
+    """Stochastic variational inference with 512 inducing points: Adam, batches of 1,024, 40 epochs or 500 steps."""
     import gpytorch
     import torch
 

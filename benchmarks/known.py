@@ -1,6 +1,6 @@
-"""The paper's time series, 4,096 observed and the 128 that follow predicted, at known hyper-parameters; seconds for one.
+"""The paper's time series, 4,096 observed and the 128 that follow predicted, at known hyper-parameters.
 
-Scores are means over five draws of the series.
+Seconds are of one prediction, scores means over five draws of the series.
 """
 
 import time

@@ -1,9 +1,9 @@
-"""This library beside its peers, one run, one table: seconds, memory, accuracy and calibration.
+"""compositegp beside its peers, one run, one table: seconds, memory, accuracy and calibration.
 
     python benchmarks/peers.py                                # everything that is installed: about two hours
     python benchmarks/peers.py --task satellite               # one task
     python benchmarks/peers.py --only compositegp             # methods whose name begins so
-    python benchmarks/peers.py --out benchmarks/results       # keep the numbers, and write the table from all that are kept
+    python benchmarks/peers.py --out benchmarks/results       # keep the numbers, write a table of all that are kept
 
 Peers: pip install 'compositegp[peers]'. A method that has passed the time limit or the memory on a field is not tried
 on a larger one.
@@ -107,7 +107,8 @@ def describe(name: str) -> str:
     if name in FIELDS:
         return f"{field.__doc__} Learned, then {TESTS:,} predicted."
     smoothness, mean = TABLES[name]
-    return f"Matérn {smoothness:g} with one length scale for each column, {mean or 'zero'} mean; learned, then predicted."
+    trend = mean or "zero"
+    return f"Matérn {smoothness:g} with one length scale for each column, {trend} mean; learned, then predicted."
 
 
 def main() -> None:
@@ -124,7 +125,9 @@ def main() -> None:
         return
     store = arguments.out / "peers.json" if arguments.out else None
     kept = json.loads(store.read_text()) if store and store.exists() else {}
-    heading = f"{machine()}. Each method in a process of its own, with all cores; memory is all of it, workers included."
+    heading = (
+        f"{machine()}. Each method in a process of its own, with all cores; memory is all of it, workers included."
+    )
     print(heading, flush=True)
     for name in arguments.task or TASKS:
         found = kept.setdefault(name, {})

@@ -9,7 +9,7 @@ import compositegp
 
 PACKAGE = Path(compositegp.__file__).parent
 LAYERS = [
-    {"arrays", "threads", "messages", "validation", "linalg", "kernels", "means", "encoding", "archive"},
+    {"arrays", "devices", "threads", "messages", "validation", "linalg", "kernels", "means", "encoding", "archive"},
     {"composite"},
     {"posteriors", "learning", "analysis", "simulate"},
     {"committee"},

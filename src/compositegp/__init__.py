@@ -6,6 +6,7 @@ Gaussian process's quantity on that small set.
 
 from compositegp import analysis, committee, simulate
 from compositegp.composite import Composite, conditioning_sets, segment
+from compositegp.devices import use_device
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.kernels import OnColumns
 from compositegp.learning import LearningResult, Progress, RecursiveEstimate, fisher_information, learn
@@ -54,4 +55,5 @@ __all__ = [
     "segment",
     "simulate",
     "update",
+    "use_device",
 ]

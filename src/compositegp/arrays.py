@@ -4,6 +4,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from array_api_compat import array_namespace
 
 Array: TypeAlias = Any
 """An array of any namespace that follows the array API (NumPy, PyTorch)."""
@@ -29,9 +30,23 @@ def keep_freed_memory() -> None:
         _kept = True
 
 
+def like(values: Any, A: Array) -> Array:
+    """`values`, an array of NumPy's, as one of the namespace and device of `A`."""
+    if isinstance(A, np.ndarray):
+        return np.asarray(values)
+    return array_namespace(A).asarray(values, device=A.device)
+
+
+def fetch(A: Array) -> Any:
+    """An array of any namespace and device as one of NumPy's."""
+    return A if isinstance(A, np.ndarray) else A.cpu().numpy()
+
+
 def diagonals(A: Array) -> Array:
     """Diagonals of matrices (..., n, n), as a view of shape (..., n)."""
-    return np.einsum("...ii->...i", A)
+    if isinstance(A, np.ndarray):
+        return np.einsum("...ii->...i", A)
+    return A.diagonal(dim1=-2, dim2=-1)
 
 
 def add_to_diagonal(A: Array, values: Array) -> None:

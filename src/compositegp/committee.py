@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats
+from compositegp.arrays import Floats, fetch, like
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.kernels import diagonal, gram
 from compositegp.linalg import JITTER_START, solve_lower
@@ -180,10 +180,10 @@ def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
         first_expert = 0
     with blas_threads_for(composite.largest_block):
         for factored in factor_stacks(data, composite):
-            V = solve_lower(factored.lower, gram(data.kernel, factored.points, Z))
+            V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(Z, factored.points)))
             rows = factored.stack.numbers + first_expert
-            explained[rows] = np.einsum("bnm,bnm->bm", V, V)
-            shift[rows] = np.einsum("bnm,bn->bm", V, factored.innovations[..., -1])
+            explained[rows] = fetch((V * V).sum(1))
+            shift[rows] = fetch((V.mT @ factored.innovations[..., -1:])[..., 0])
     # An expert may not claim to know a value exactly.
     floor = JITTER_START * prior_variance
     variance = np.maximum(prior_variance - explained, floor)

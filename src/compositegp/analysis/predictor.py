@@ -10,6 +10,7 @@ from compositegp.arrays import Floats
 from compositegp.composite import Composite, FactoredStack, Latent, Observations, factor_stacks
 from compositegp.composite.evidence import loadings, resolvable, too_much_evidence
 from compositegp.composite.factors import batches
+from compositegp.devices import use_device
 from compositegp.kernels import diagonal, gram
 from compositegp.linalg import (
     SingularMatrixError,
@@ -54,6 +55,7 @@ class Predictor:
         return np.asarray(np.einsum("mr,mr->m", self.root, self.root))
 
 
+@use_device(None)
 def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Floats | None) -> Predictor:
     """Coefficients and claims of a composite, with the latent at `Z` or at inducing points."""
     kernel = data.kernel

@@ -1,13 +1,15 @@
 """What the terms of a composite say about its latent, added up."""
 
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats, add_to_diagonal
+from compositegp.arrays import Array, Floats, add_to_diagonal, fetch, like
 from compositegp.composite.factors import FactoredStack, batches
 from compositegp.composite.latent import Latent
 from compositegp.kernels import gram
@@ -57,16 +59,16 @@ class Evidence(NamedTuple):
         return cls(np.zeros((size, size)))
 
 
-_Form = Callable[[Floats, FactoredStack, float], tuple[Evidence, float]]
+_Form = Callable[[Array, FactoredStack, float], tuple[Evidence, float]]
 
 
-def loadings(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Floats:
+def loadings(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Array:
     """W with C⁻¹(y_k − μ_k) = W ξ + e and e ~ N(0, I − W Wᵀ): shape (blocks, n, r)."""
     K_kz = gram(kernel, factored.points, latent.points)
     return latent.whiten(solve_lower(factored.lower, K_kz))  # docs/theory.md: evidence of one segment
 
 
-def resolvable(latent: Latent, W: Floats) -> Iterator[tuple[Floats, float]]:
+def resolvable(latent: Latent, W: Array) -> Iterator[tuple[Array, float]]:
     """Loadings to try, in turn, with the tempering to allow each: all, then fewer and fewer of the weak coordinates.
 
     Rounding errors of the data's covariance grow as a coordinate's prior variance shrinks. A segment without noise may
@@ -76,9 +78,9 @@ def resolvable(latent: Latent, W: Floats) -> Iterator[tuple[Floats, float]]:
     for fraction in _RESOLUTIONS:
         lost = latent.strengths < fraction
         if fraction == 0 or (lost & (latent.strengths >= weakest)).any():
-            yield np.where(lost, 0.0, W) if lost.any() else W, _TOLD
+            yield W * like(1.0 - lost, W) if lost.any() else W, _TOLD
         weakest = fraction
-    yield np.where(latent.strengths < _RESOLUTIONS[-1], 0.0, W), TEMPERING_END
+    yield W * like(1.0 - (latent.strengths < _RESOLUTIONS[-1]), W), TEMPERING_END
 
 
 def too_much_evidence(kernel: Kernel, segment: str) -> LinAlgError:
@@ -95,6 +97,7 @@ def collect_evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) ->
     n, r = factored.innovations.shape[1], latent.root.shape[1]
     form = _by_data if n <= r else _by_latent
     total, tempered = Evidence.none(latent), 0.0
+    latent = latent.alongside(factored.lower)
     for blocks in batches(len(factored.stack), n * max(n, len(latent.points))):
         part = factored[blocks]
         found, tempering = _resolve(kernel, latent, part, form)
@@ -117,22 +120,22 @@ def _resolve(kernel: Kernel, latent: Latent, part: FactoredStack, form: _Form) -
     raise too_much_evidence(kernel, f"Segment {number}")
 
 
-def _by_data(W: Floats, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
+def _by_data(W: Array, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
     """Evidence by n × n matrices, for terms no larger than the latent.
 
     With I − W Wᵀ = T Tᵀ it is UᵀU for U = T⁻¹ [W F y], and the rows of U up to a stage's end are those of the
     term that ends there: the weight of a stage is the weight of its rows.
     """
-    lower, tempering = cholesky_of_complement(W @ W.transpose(0, 2, 1), limit)
-    U = np.concatenate([W, factored.innovations], axis=2)
-    U *= np.sqrt(1 - tempering)
+    lower, tempering = cholesky_of_complement(W @ W.mT, limit)
+    U = array_namespace(W).concat([W, factored.innovations], axis=2)
+    U *= math.sqrt(1 - tempering)
     rows = solve_lower(lower, U).reshape(-1, U.shape[-1])
     weights = factored.stack.row_weights
-    weighted = rows if (weights == 1).all() else rows * weights.reshape(-1, 1)
-    return Evidence(weighted.T @ rows), tempering
+    weighted = rows if (weights == 1).all() else rows * like(weights.reshape(-1, 1), rows)
+    return Evidence(fetch(weighted.mT @ rows)), tempering
 
 
-def _by_latent(W: Floats, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
+def _by_latent(W: Array, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
     """Evidence by r × r matrices, for terms larger than the latent.
 
     About ξ it is (I − WᵀW)⁻¹ − I. A later stage sees the latent whitened by the stages before it: with F those
@@ -141,33 +144,34 @@ def _by_latent(W: Floats, factored: FactoredStack, limit: float) -> tuple[Eviden
     stops, weights = factored.stack.stops, factored.stack.weights
     blocks, _, r = W.shape
     c = factored.innovations.shape[2]
-    total = np.zeros((r + c, r + c))
-    F: Floats | None = None
-    known = np.zeros((blocks, r, c))
+    total = like(np.zeros((r + c, r + c)), W)
+    F: Array | None = None
+    known = like(np.zeros((blocks, r, c)), W)
     start, tempered = 0, 0.0
     for stage, stop in enumerate(stops):
-        Wt = W[:, start:stop].transpose(0, 2, 1)
+        Wt = W[:, start:stop].mT
         if F is not None:
             Wt = F @ Wt
-        lower, tempering = cholesky_of_complement(Wt @ Wt.transpose(0, 2, 1), limit)
+        lower, tempering = cholesky_of_complement(Wt @ Wt.mT, limit)
         tempered = max(tempered, tempering)
-        Wt, columns = np.sqrt(1 - tempering) * Wt, np.sqrt(1 - tempering) * factored.innovations[:, start:stop]
-        inverse = solve_lower(lower, np.broadcast_to(np.eye(r), lower.shape).copy())
-        gain = inverse.transpose(0, 2, 1) @ inverse
-        given_earlier = columns + Wt.transpose(0, 2, 1) @ known
+        root = math.sqrt(1 - tempering)
+        Wt, columns = root * Wt, root * factored.innovations[:, start:stop]
+        inverse = solve_lower(lower, like(np.broadcast_to(np.eye(r), lower.shape).copy(), W))
+        gain = inverse.mT @ inverse
+        given_earlier = columns + Wt.mT @ known
         informed = Wt @ given_earlier
         cross = gain @ informed
-        within = given_earlier.transpose(0, 2, 1) @ given_earlier + informed.transpose(0, 2, 1) @ cross
+        within = given_earlier.mT @ given_earlier + informed.mT @ cross
         add_to_diagonal(gain, -1.0)
         if F is not None:
-            gain, cross = F.transpose(0, 2, 1) @ gain @ F, F.transpose(0, 2, 1) @ cross
-        weight = weights[:, stage, None, None]
-        total[:r, :r] += (weight * gain).sum(axis=0)
-        total[:r, r:] += (weight * cross).sum(axis=0)
-        total[r:, r:] += (weight * within).sum(axis=0)
+            gain, cross = F.mT @ gain @ F, F.mT @ cross
+        weight = like(weights[:, stage, None, None], W)
+        total[:r, :r] += (weight * gain).sum(0)
+        total[:r, r:] += (weight * cross).sum(0)
+        total[r:, r:] += (weight * within).sum(0)
         if stop != stops[-1]:
             known = inverse @ (known + Wt @ columns)
             F = inverse if F is None else inverse @ F
         start = stop
-    total[r:, :r] = total[:r, r:].T
-    return Evidence(total), tempered
+    total[r:, :r] = total[:r, r:].mT
+    return Evidence(fetch(total)), tempered

@@ -1,7 +1,7 @@
 """Small exact Gaussian processes: the factorised covariance and whitened data of each block."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ from numpy.linalg import LinAlgError
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats, add_to_diagonal, keep_freed_memory
+from compositegp.arrays import Array, Floats, add_to_diagonal, fetch, keep_freed_memory, like
 from compositegp.composite.composite import Composite, Stack
+from compositegp.devices import batch_elements, current_device
 from compositegp.kernels import gram
 from compositegp.linalg import (
     JITTER_END,
@@ -23,8 +24,6 @@ from compositegp.linalg import (
 from compositegp.means import MeanModel, as_mean
 from compositegp.messages import warn_caller
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
-
-_BATCH_ELEMENTS = 2**17  # matrix elements worked on at once: what a core's cache holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +40,8 @@ class Observations:
         Basis functions of the mean, and last y less its known mean.
     noise_variance : array of shape (n,) or None
         Noise of each point, beside the kernel's own.
+    sent : dict
+        What of these is on a device already; shared by the copies with other kernels.
     """
 
     kernel: Kernel
@@ -48,6 +49,7 @@ class Observations:
     X: Floats
     columns: Floats
     noise_variance: Floats | None
+    sent: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
     def checked(
@@ -76,7 +78,20 @@ class Observations:
             X=self.X[indices],
             columns=self.columns[indices],
             noise_variance=None if noise is None else noise[indices],
+            sent={},
         )
+
+    def rows(self, name: str, stack: Stack) -> Array:
+        """Rows of "X", "columns" or "noise_variance" for blocks, where the terms are worked on: (blocks, n, ...)."""
+        values, device = getattr(self, name), current_device()
+        if device is None:
+            return values[stack.indices]
+        key = (device.name, name)
+        if key not in self.sent:
+            if not device.holds(values.size):
+                return device.send(values[stack.indices])
+            self.sent[key] = device.send(values)
+        return self.sent[key][device.send(stack.indices)]
 
     def with_kernel(self, kernel: Kernel) -> "Observations":
         """The same data under another kernel."""
@@ -98,12 +113,13 @@ class FactoredStack:
     """
 
     stack: Stack
-    points: Floats
-    lower: Floats
-    innovations: Floats
+    points: Array
+    lower: Array
+    innovations: Array
 
     def __getitem__(self, blocks: Any) -> "FactoredStack":
-        return FactoredStack(self.stack[blocks], self.points[blocks], self.lower[blocks], self.innovations[blocks])
+        rows = blocks if isinstance(blocks, slice) else like(np.flatnonzero(blocks), self.lower)
+        return FactoredStack(self.stack[blocks], self.points[rows], self.lower[rows], self.innovations[rows])
 
 
 def factor_stacks(observations: Observations, composite: Composite) -> Iterator[FactoredStack]:
@@ -137,26 +153,26 @@ def factor_stacks(observations: Observations, composite: Composite) -> Iterator[
 
 def batches(count: int, elements_each: int) -> Iterator[slice]:
     """Slices of range(count) so that a batch holds a bounded number of matrix elements."""
-    step = max(1, _BATCH_ELEMENTS // max(1, elements_each))
+    step = max(1, batch_elements() // max(1, elements_each))
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
 def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Floats]:
-    points = observations.X[stack.indices]
+    points = observations.rows("X", stack)
     lower, jitter = factor_covariance(observations, stack, gram(observations.kernel, points))
-    innovations = solve_lower(lower, observations.columns[stack.indices])
+    innovations = solve_lower(lower, observations.rows("columns", stack))
     return FactoredStack(stack, points, lower, innovations), jitter
 
 
-def factor_covariance(observations: Observations, stack: Stack, K_kk: Floats) -> Factor:
+def factor_covariance(observations: Observations, stack: Stack, K_kk: Array) -> Factor:
     """Cholesky factors of the Gram matrices of blocks, which are overwritten, with each point's own noise added."""
     if observations.noise_variance is not None:
-        add_to_diagonal(K_kk, observations.noise_variance[stack.indices])
+        add_to_diagonal(K_kk, observations.rows("noise_variance", stack))
     try:
         return cholesky(K_kk)
     except SingularMatrixError as error:
         segment = f"segment {stack.numbers[error.index]}"
-        if not np.isfinite(K_kk[error.index]).all():
+        if not np.isfinite(fetch(K_kk[error.index])).all():
             raise LinAlgError(
                 f"Kernel {observations.kernel} gives a covariance that is not finite in {segment}. Scale the inputs, "
                 "or choose hyper-parameters of their size."

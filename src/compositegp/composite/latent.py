@@ -1,6 +1,6 @@
 """The latent that a composite informs about: z at the test points, or u at the inducing points."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats
+from compositegp.arrays import Array, Floats, like
 from compositegp.kernels import gram
 from compositegp.linalg import solve_right
 from compositegp.means import MeanModel
@@ -60,11 +60,18 @@ class Latent:
         roots = _roots(K_zz, kernel)
         return cls(points, mean.values(points), *roots, mean.columns(points), float(variances.max()))
 
-    def whiten(self, covariances: Floats) -> Floats:
+    def alongside(self, A: Array) -> "Latent":
+        """The same latent with the arrays that terms need where `A` is."""
+        if isinstance(A, np.ndarray):
+            return self
+        unroot = None if self.unroot is None else like(self.unroot, A)
+        return replace(self, points=like(self.points, A), root=like(self.root, A), unroot=unroot)
+
+    def whiten(self, covariances: Array) -> Array:
         """Covariances with z, shape (..., M), as covariances with ξ, shape (..., r); may overwrite them."""
         if self.unroot is None:
             return solve_right(self.root, covariances)
-        return np.asarray(covariances @ self.unroot)
+        return covariances @ self.unroot
 
     @cached_property
     def inverse_norm(self) -> float:

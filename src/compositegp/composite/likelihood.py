@@ -4,8 +4,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 
-from compositegp.arrays import Floats, diagonals
+from compositegp.arrays import Array, Floats, diagonals, fetch, like
 from compositegp.composite.composite import Stack
 from compositegp.composite.factors import Observations, factor_covariance
 from compositegp.kernels import Linearized, linearize
@@ -71,14 +72,15 @@ def score(
     -------
     Score
     """
-    points = observations.X[stack.indices]
+    points = observations.rows("X", stack)
+    xp = array_namespace(points)
     linearized = linearize(observations.kernel, points)
-    lower, jitter = factor_covariance(observations, stack, np.array(linearized.value, order="C"))
-    columns = solve_lower(lower, observations.columns[stack.indices])
-    weights = stack.row_weights
-    residuals = columns[..., -1] - columns[..., :-1] @ coefficients
-    log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - np.log(diagonals(lower))
-    inverse = invert_lower(lower.copy() if probes > 0 else lower)
+    lower, jitter = factor_covariance(observations, stack, xp.asarray(linearized.value, copy=True))
+    columns = solve_lower(lower, observations.rows("columns", stack))
+    weights = like(stack.row_weights, lower)
+    residuals = columns[..., -1] - columns[..., :-1] @ like(coefficients, lower)
+    log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - xp.log(diagonals(lower))
+    inverse = invert_lower(xp.asarray(lower, copy=True) if probes > 0 else lower)
     if probes < 0:
         fisher = _exact_fisher(stack, linearized, inverse)
     elif probes:
@@ -86,19 +88,19 @@ def score(
     else:
         fisher = None
     cotangent = _negative_cotangent(stack, inverse, residuals, weights)
-    gradient = np.asarray(-linearized.pullback(cotangent).sum(axis=0))
+    gradient = fetch(-xp.sum(linearized.pullback(cotangent), axis=0))
     flat = columns.reshape(-1, columns.shape[-1])
     return Score(
         float((weights * log_densities).sum()),
         gradient,
-        np.zeros((len(gradient), len(gradient))) if fisher is None else fisher,
-        np.asarray((weights.reshape(-1, 1) * flat).T @ flat),
-        float(weights.sum()),
+        np.zeros((len(gradient), len(gradient))) if fisher is None else fetch(fisher),
+        fetch((weights.reshape(-1, 1) * flat).mT @ flat),
+        float(stack.row_weights.sum()),
         float(jitter.max()),
     )
 
 
-def _negative_cotangent(stack: Stack, inverse: Floats, residuals: Floats, weights: Floats) -> Floats:
+def _negative_cotangent(stack: Stack, inverse: Array, residuals: Array, weights: Array) -> Array:
     """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
 
     Overwrites the inverse.
@@ -110,32 +112,33 @@ def _negative_cotangent(stack: Stack, inverse: Floats, residuals: Floats, weight
     halves = diagonals(cotangent)
     halves *= 0.5
     for (stop, weight), alpha in zip(terms, alphas, strict=True):
-        for part, a, w in zip(cotangent[:, :stop, :stop], alpha, weight, strict=True):
-            part -= a[:, None] * (0.5 * w * a)
+        halved = 0.5 * like(weight, alpha)[:, None] * alpha
+        cotangent[:, :stop, :stop] -= alpha[:, :, None] * halved[:, None, :]
     return cotangent
 
 
-def _exact_fisher(stack: Stack, linearized: Linearized, inverse: Floats) -> Floats:
+def _exact_fisher(stack: Stack, linearized: Linearized, inverse: Array) -> Array:
     """Slepian–Bangs: ½ tr(K⁻¹ ∂_iK K⁻¹ ∂_jK) of every term, weighted."""
     # With A_i = C⁻¹ ∂_iK C⁻ᵀ a term's trace is Σ_ab A_i[a,b] A_j[a,b] over its leading part.
-    whitened = inverse[:, None] @ linearized.jacobian() @ inverse[:, None].transpose(0, 1, 3, 2)
-    total = np.zeros((whitened.shape[1],) * 2)
+    whitened = inverse[:, None] @ linearized.jacobian() @ inverse[:, None].mT
+    total = like(np.zeros((whitened.shape[1],) * 2), inverse)
     for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True):
         if weight.any():
             part = whitened[:, :, :stop, :stop].reshape(*whitened.shape[:2], -1)
-            total += 0.5 * np.einsum("b,bik,bjk->ij", weight, part, part, optimize=True)
+            total += 0.5 * ((like(weight, part)[:, None, None] * part) @ part.mT).sum(0)
     return total
 
 
 def _probed_fisher(
-    stack: Stack, linearized: Linearized, lower: Floats, inverse: Floats, probes: int, seed: int
-) -> Floats:
+    stack: Stack, linearized: Linearized, lower: Array, inverse: Array, probes: int, seed: int
+) -> Array:
     """The same by random signs t: E[(tᵀ A_i)[b] (tᵀ A_j)[b]] = Σ_a A_i[a,b] A_j[a,b].
 
     A stage of weight ω adds ½ ω Σ_a Σ_b c_b A_i[a,b] A_j[a,b], where a runs over the points of the stage, b over those
     up to its end, and c_b is 2 for points of earlier stages: (a, b) then stands for the pair (b, a) too.
     """
     blocks, n = stack.indices.shape
+    xp = array_namespace(lower)
     total, start = 0.0, 0
     for stage, stop in enumerate(stack.stops):
         weight = stack.weights[:, stage]
@@ -146,12 +149,14 @@ def _probed_fisher(
                     for number in stack.numbers
                 ]
             )
-            vectors = inverse[:, start:stop].transpose(0, 2, 1) @ (2.0 * signs - 1.0)
-            moved = linearized.products(np.ones((blocks, n, n)), vectors)
+            vectors = inverse[:, start:stop].mT @ like(2.0 * signs - 1.0, inverse)
+            moved = linearized.products(xp.ones_like(lower), vectors)
             p = moved.shape[1]
-            side_by_side = np.ascontiguousarray(moved.transpose(0, 2, 1, 3)).reshape(blocks, n, p * probes)
+            side_by_side = xp.moveaxis(moved, 1, 2).reshape(blocks, n, p * probes)
             rows = solve_lower(lower, side_by_side).reshape(blocks, n, p, probes)[:, :stop]
             counts = np.where(np.arange(stop) < start, 2.0, 1.0)
-            total = total + 0.5 / probes * np.einsum("b,n,bnim,bnjm->ij", weight, counts, rows, rows, optimize=True)
+            pairs = like(0.5 / probes * weight[:, None] * counts, rows)
+            weighted = pairs[:, :, None, None] * rows
+            total = total + xp.tensordot(weighted, rows, axes=((0, 1, 3), (0, 1, 3)))
         start = stop
-    return np.asarray(total)
+    return total

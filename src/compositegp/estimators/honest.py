@@ -6,6 +6,7 @@ from compositegp.analysis.errors import actual_mse
 from compositegp.analysis.predictor import predictor
 from compositegp.arrays import Floats
 from compositegp.composite import Composite, Observations, factor_stacks, segment
+from compositegp.devices import use_device
 from compositegp.estimators.modes import COMPOSITE_GROUP, CommitteeMode, CompositeMode, InducingMode
 from compositegp.estimators.state import State
 from compositegp.learning.information import pseudo_invert_information
@@ -45,6 +46,7 @@ def honest_variance(state: State, Z: Floats, claimed: Marginals) -> Floats:
     return np.maximum(variance, 0.0)
 
 
+@use_device(None)
 def _least_squares_weights(data: Observations, composite: Composite) -> Floats:
     """What each observation adds to the mean's coefficients by generalised least squares: shape (q, n)."""
     q = data.columns.shape[1] - 1

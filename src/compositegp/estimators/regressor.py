@@ -1,7 +1,7 @@
 """The estimator: scikit-learn's GaussianProcessRegressor, without its limit of ten thousand points."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from compositegp.analysis import Report, compare
 from compositegp.arrays import Floats
 from compositegp.composite.segments import SCHEMES
+from compositegp.devices import use_device
 from compositegp.estimators import storage
 from compositegp.estimators.fitting import choices_of, fit_state
 from compositegp.estimators.inputs import read_points, read_training
@@ -86,6 +87,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For random segments and the order in which learning reads them.
     n_jobs : int, optional
         Processes to use, as in joblib. Results do not depend on it.
+    device : str, optional
+        Where to work on the terms: a device of PyTorch's, such as "cuda" (see `use_device`). Not part of a saved model.
     verbose : bool
         Show a progress bar of learning on a terminal.
 
@@ -132,6 +135,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "watch": ["array-like", None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "device": [str, None],
         "verbose": ["verbose"],
     }
 
@@ -155,6 +159,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         watch: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        device: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -174,6 +179,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.watch = watch
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -193,7 +199,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        with self._features_kept():
+        with self._on_device(), self._features_kept():
             training = read_training(self, X, y, noise_variance, reset=True)
             state = fit_state(self, training)
             if self.watch is None:
@@ -221,7 +227,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         first = not self.__sklearn_is_fitted__()
-        with self._features_kept():
+        with self._on_device(), self._features_kept():
             training = read_training(self, X, y, noise_variance, reset=first)
             watch = None if self.watch is None else self._watched_points()
             state = begin(self, training, watch) if first else self._current()
@@ -353,7 +359,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         state = self._data_state("log_marginal_likelihood")
         kernel = state.kernel if theta is None else state.kernel.clone_with_theta(np.asarray(theta))
-        score = state.score(kernel, self.n_jobs)
+        with self._on_device():
+            score = state.score(kernel, self.n_jobs)
         return (score.log_likelihood, score.gradient) if eval_gradient else score.log_likelihood
 
     def analyze(self, X: Any, **options: Any) -> Report:
@@ -431,7 +438,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         state = self._fitted_state()
         if state.watched is not None:
             return state.watched.coefficients, state.watched.coefficient_covariance
-        mean = state.fitted_mean
+        with self._on_device():
+            mean = state.fitted_mean
         if not isinstance(mean, Estimated):
             return np.empty(0), np.empty((0, 0))
         return np.asarray(mean.coefficients), np.asarray(mean.covariance)
@@ -442,15 +450,20 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_variance(variance)
         if not self.__sklearn_is_fitted__():
             return predict_before_data(self, X, latent=latent, noise_variance=noise_variance, joint=joint)
-        return predict_state(
-            self._current(),
-            read_points(self, X),
-            latent=latent,
-            noise_variance=noise_variance,
-            joint=joint,
-            variance=variance,
-            n_jobs=self.n_jobs,
-        )
+        with self._on_device():
+            return predict_state(
+                self._current(),
+                read_points(self, X),
+                latent=latent,
+                noise_variance=noise_variance,
+                joint=joint,
+                variance=variance,
+                n_jobs=self.n_jobs,
+            )
+
+    def _on_device(self) -> AbstractContextManager[None]:
+        """Work on the estimator's device; without one, where the caller says."""
+        return nullcontext() if self.device is None else use_device(self.device)
 
     @contextmanager
     def _features_kept(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ FORMAT = "compositegp regressor"
 VERSION = 1
 
 _FEATURES = ("n_features_in_", "feature_names_in_")
+_OF_THE_MACHINE = ("device",)  # parameters that are no part of a model
 _WHITENED = ("points", "mean", "root", "unroot", "strengths", "basis")
 
 
@@ -34,7 +35,8 @@ def save(estimator: Any, state: State, path: str | Path) -> None:
         )
     features = {name: value for name, value in vars(estimator).items() if name in _FEATURES}
     # On one level, so that what cannot be written is named as the user knows it.
-    parameters = {f"parameters.{name}": value for name, value in estimator.get_params(deep=False).items()}
+    given = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _OF_THE_MACHINE}
+    parameters = {f"parameters.{name}": value for name, value in given.items()}
     write_archive(path, FORMAT, VERSION, {**parameters, "features": features, "state": _parts(state)})
 
 

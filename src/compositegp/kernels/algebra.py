@@ -44,12 +44,12 @@ def _one_derivative(
 @rule(gram, ConstantKernel)
 def _constant_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     m = (X if Y is None else Y).shape[-2]
-    return array_namespace(X).full((*X.shape[:-1], m), float(kernel.constant_value), dtype=X.dtype)
+    return array_namespace(X).full((*X.shape[:-1], m), float(kernel.constant_value), dtype=X.dtype, device=X.device)
 
 
 @rule(diagonal, ConstantKernel)
 def _constant_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
-    return array_namespace(X).full(X.shape[:-1], float(kernel.constant_value), dtype=X.dtype)
+    return array_namespace(X).full(X.shape[:-1], float(kernel.constant_value), dtype=X.dtype, device=X.device)
 
 
 @rule(linearize, ConstantKernel)
@@ -67,14 +67,15 @@ def _constant_linearize(kernel: Kernel, X: Array) -> Linearized:
 @rule(gram, WhiteKernel)
 def _white_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     m = (X if Y is None else Y).shape[-2]
-    K = array_namespace(X).zeros((*X.shape[:-1], m), dtype=X.dtype)
+    K = array_namespace(X).zeros((*X.shape[:-1], m), dtype=X.dtype, device=X.device)
     _add_gram(K, kernel, X, Y)
     return K
 
 
 @rule(diagonal, WhiteKernel)
 def _white_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
-    return array_namespace(X).full(X.shape[:-1], float(kernel.noise_level) if noise else 0.0, dtype=X.dtype)
+    level = float(kernel.noise_level) if noise else 0.0
+    return array_namespace(X).full(X.shape[:-1], level, dtype=X.dtype, device=X.device)
 
 
 @rule(linearize, WhiteKernel)
@@ -102,7 +103,7 @@ def _linear_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 @rule(linearize, DotProduct)
 def _linear_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _linear_gram(kernel, X)
-    derivative = array_namespace(X).full(value.shape, 2 * kernel.sigma_0**2, dtype=X.dtype)
+    derivative = array_namespace(X).full(value.shape, 2 * kernel.sigma_0**2, dtype=X.dtype, device=X.device)
     return _one_derivative(
         kernel, "sigma_0", value, derivative, lambda weights, vectors: weights @ (2 * kernel.sigma_0**2 * vectors)
     )

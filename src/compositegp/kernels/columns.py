@@ -103,7 +103,7 @@ class OnColumns(Kernel):  # type: ignore[misc]
                 f"kernel {self} needs column {columns.max()}, but the points have {X.shape[-1]} column(s), "
                 "counted from zero. Give the points all the columns that the kernel names."
             )
-        return X[..., columns]
+        return X[..., columns if isinstance(X, np.ndarray) else columns.tolist()]
 
 
 @rule(gram, OnColumns)

@@ -38,7 +38,12 @@ def squared_distances(X: Array, Y: Array) -> Array:
             return distances.reshape(*batch, n, m)
     total = (X[..., :, None, 0] - Y[..., None, :, 0]) ** 2
     for column in range(1, d):
-        total += (X[..., :, None, column] - Y[..., None, :, column]) ** 2
+        difference = X[..., :, None, column] - Y[..., None, :, column]
+        if hasattr(total, "addcmul_"):  # in one pass
+            total.addcmul_(difference, difference)
+        else:
+            difference *= difference
+            total += difference
     return total
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Array
+from compositegp.arrays import Array, fetch, like
 
 _CHUNK = 64
 
@@ -38,7 +38,7 @@ class Linearized(NamedTuple):
     def pullback(self, cotangent: Array) -> Array:
         """Σ_ij C_ij ∂K_ij/∂θ for a cotangent C of shape (..., n, n), not necessarily symmetric: shape (..., p)."""
         xp = array_namespace(cotangent)
-        ones = xp.ones((*cotangent.shape[:-1], 1), dtype=cotangent.dtype)
+        ones = xp.ones((*cotangent.shape[:-1], 1), dtype=cotangent.dtype, device=cotangent.device)
         return xp.sum(self.products(cotangent, ones), axis=(-2, -1))
 
 
@@ -59,30 +59,26 @@ def gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     -------
     array of shape (..., n, m), freshly allocated
     """
-    xp = array_namespace(X)
-    return _for_each(lambda x, y: kernel(x) if y is None else kernel(x, y), xp, X, Y)
+    return _for_each(lambda x, y: kernel(x) if y is None else kernel(x, y), X, Y)
 
 
 @singledispatch
 def diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
     """Diagonal of ``gram(kernel, X)``, or of ``gram(kernel, X, X)`` with ``noise=False``; shape (..., n)."""
-    xp = array_namespace(X)
     if noise:
-        return _for_each(lambda x, _: kernel.diag(x), xp, X)
-    return _for_each(lambda x, _: _latent_diagonal(kernel, x), xp, X)
+        return _for_each(lambda x, _: kernel.diag(x), X)
+    return _for_each(lambda x, _: _latent_diagonal(kernel, x), X)
 
 
 @singledispatch
 def linearize(kernel: Kernel, X: Array) -> Linearized:
     """Gram matrix of a kernel at `X`, shape (..., n, d), and its derivative in ``kernel.theta``."""
-    xp = array_namespace(X)
-    both = [kernel(np.asarray(x), eval_gradient=True) for x in X.reshape(-1, *X.shape[-2:])]
+    both = [kernel(fetch(x), eval_gradient=True) for x in X.reshape(-1, *X.shape[-2:])]
     n = X.shape[-2]
     value = np.ascontiguousarray(np.stack([K for K, _ in both]), dtype=np.float64)
-    value = xp.asarray(value).reshape(*X.shape[:-1], n)
+    value = like(value, X).reshape(*X.shape[:-1], n)
     gradient = np.ascontiguousarray(np.stack([np.moveaxis(G, -1, 0) for _, G in both]), dtype=np.float64)
-    gradient = xp.asarray(gradient)
-    gradient = gradient.reshape(*X.shape[:-2], -1, n, n)
+    gradient = like(gradient, X).reshape(*X.shape[:-2], -1, n, n)
     return Linearized(
         value,
         lambda weights, vectors: (weights[..., None, :, :] * gradient) @ vectors[..., None, :, :],
@@ -131,17 +127,17 @@ def _as_floats(points: Array | None) -> Array | None:
 def no_products(vectors: Array) -> Array:
     """Products of a kernel without free hyper-parameters: shape (..., 0, n, m)."""
     shape = (*vectors.shape[:-2], 0, *vectors.shape[-2:])
-    return array_namespace(vectors).zeros(shape, dtype=vectors.dtype)
+    return array_namespace(vectors).zeros(shape, dtype=vectors.dtype, device=vectors.device)
 
 
-def _for_each(function: Callable[..., Any], xp: Any, X: Array, Y: Array | None = None) -> Array:
-    sets = [np.asarray(x) for x in X.reshape(-1, *X.shape[-2:])]
+def _for_each(function: Callable[..., Any], X: Array, Y: Array | None = None) -> Array:
+    sets = [fetch(x) for x in X.reshape(-1, *X.shape[-2:])]
     if Y is None or Y.ndim == 2:
-        results = [function(x, None if Y is None else np.asarray(Y)) for x in sets]
+        results = [function(x, None if Y is None else fetch(Y)) for x in sets]
     else:
-        results = [function(x, np.asarray(y)) for x, y in zip(sets, Y.reshape(-1, *Y.shape[-2:]), strict=True)]
+        results = [function(x, fetch(y)) for x, y in zip(sets, Y.reshape(-1, *Y.shape[-2:]), strict=True)]
     stacked = np.ascontiguousarray(np.stack(results), dtype=np.float64)  # whatever the kernel returned
-    return xp.asarray(stacked.reshape(*X.shape[:-2], *stacked.shape[1:]))
+    return like(stacked.reshape(*X.shape[:-2], *stacked.shape[1:]), X)
 
 
 def _latent_diagonal(kernel: Kernel, X: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from compositegp.arrays import Array
+from compositegp.arrays import Array, like
 from compositegp.kernels.distances import (
     squared_difference_products,
     squared_differences,
@@ -80,7 +80,7 @@ def _matern12_and_slope(s: Array) -> tuple[Array, Array]:
     xp = array_namespace(s)
     r = sqrt(s)
     value = exp(-r)
-    return value, value / xp.where(r > 0, r, xp.asarray(math.inf, dtype=r.dtype))
+    return value, value / xp.where(r > 0, r, xp.full((), math.inf, dtype=r.dtype, device=r.device))
 
 
 def _matern32(s: Array) -> Array:
@@ -130,9 +130,7 @@ def _in_units(kernel: Kernel, unit: float, X: Array) -> Array:
             f"kernel {kernel} has {length_scale.size} length scales, but the points have {X.shape[-1]} "
             "column(s). Give one length scale, or one for each column."
         )
-    if isinstance(X, np.ndarray):
-        return X / length_scale
-    return X / array_namespace(X).asarray(length_scale, dtype=X.dtype, device=X.device)
+    return X / like(length_scale, X)
 
 
 @rule(gram, RBF)
@@ -169,7 +167,7 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
 
     def jacobian() -> Array:
         if not free:
-            return xp.zeros((*X.shape[:-2], 0, *s.shape[-2:]), dtype=value.dtype)
+            return xp.zeros((*X.shape[:-2], 0, *s.shape[-2:]), dtype=value.dtype, device=value.device)
         if isotropic:
             return s[..., None, :, :]
         columns = range(X.shape[-1])
@@ -183,7 +181,7 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
 @rule(diagonal, RationalQuadratic)
 @rule(diagonal, ExpSineSquared)
 def _unit_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
-    return array_namespace(X).ones(X.shape[:-1], dtype=X.dtype)
+    return array_namespace(X).ones(X.shape[:-1], dtype=X.dtype, device=X.device)
 
 
 @rule(gram, RationalQuadratic)
@@ -247,7 +245,7 @@ def _from_derivatives(value: Array, derivatives: list[Callable[[], Array]]) -> L
 
     def jacobian() -> Array:
         if not derivatives:
-            return xp.zeros((*value.shape[:-2], 0, *value.shape[-2:]), dtype=value.dtype)
+            return xp.zeros((*value.shape[:-2], 0, *value.shape[-2:]), dtype=value.dtype, device=value.device)
         return xp.stack([matrix() for matrix in derivatives], axis=-3)
 
     return Linearized(value, products, jacobian)

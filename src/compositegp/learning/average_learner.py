@@ -6,6 +6,7 @@ import numpy as np
 
 from compositegp.arrays import Floats
 from compositegp.composite import Score
+from compositegp.devices import use_device
 from compositegp.learning.averaging import Average, averages
 from compositegp.learning.information import pseudo_invert_information
 from compositegp.learning.messages import parameter_names
@@ -19,6 +20,7 @@ _DISAGREEMENT = 1.0  # log likelihood lost a segment and parameter; a half is wh
 _DOMINANT = 0.9  # share of one segment in what is known of a parameter, beyond which the average is its estimate
 
 
+@use_device(None)
 def learn_by_average(task: Task) -> None:
     """Average the segments' maximum likelihood estimates by Fisher information, until θ is known to the tolerance."""
     coefficients = task.coefficients

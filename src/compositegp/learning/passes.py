@@ -11,6 +11,7 @@ from numpy.linalg import LinAlgError
 from compositegp.arrays import Floats, keep_freed_memory
 from compositegp.composite import Composite, Observations, Score, Stack, score
 from compositegp.composite.factors import batches
+from compositegp.devices import current_device
 from compositegp.means import as_mean, gaussian_prior
 from compositegp.threads import blas_threads_for
 
@@ -29,13 +30,15 @@ def total_score(
     """Score of all the terms of a composite.
 
     The terms are grouped, and the groups added up, in the same way for any `n_jobs`, so that the result is the same to
-    the last bit. A task is sent its own points only.
+    the last bit. A task is sent its own points only. On a device there is one task, and its batches are large.
     """
-    tasks = _tasks(observations, composite)
-    scores: list[Score] = Parallel(n_jobs=n_jobs)(
-        delayed(_score)(part, stack, coefficients, probes, seed) for part, stack in tasks
-    )
-    total = reduce(Score.plus, scores)
+    if current_device() is None:
+        parallel = Parallel(n_jobs=n_jobs)
+        tasks = (delayed(_score)(*task, coefficients, probes, seed) for task in _tasks(observations, composite))
+        total = reduce(Score.plus, parallel(tasks))
+    else:
+        stacks = (_score(observations, stack, coefficients, probes, seed) for stack in composite.stacks)
+        total = reduce(Score.plus, stacks)
     if not (np.isfinite(total.log_likelihood) and np.isfinite(total.gradient).all()):
         raise LinAlgError(
             f"Kernel {observations.kernel} gives a likelihood or a gradient that is not finite. Scale the inputs, or "

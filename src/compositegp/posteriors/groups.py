@@ -18,6 +18,7 @@ from compositegp.composite import (
     factor_stacks,
     segment,
 )
+from compositegp.devices import current_device
 from compositegp.means import Basis
 from compositegp.posteriors.belief import Belief, Marginals
 from compositegp.posteriors.inducing import project
@@ -52,6 +53,7 @@ def predict_groups(
     Marginals
     """
     data, composite = factored.data, factored.composite
+    n_jobs = n_jobs if current_device() is None else None
     groups = segment(Z, group_size, kernel=data.kernel)
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)

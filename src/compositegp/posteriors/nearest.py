@@ -4,17 +4,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats, Indices, diagonals, keep_freed_memory
+from compositegp.arrays import Floats, Indices, diagonals, fetch, keep_freed_memory, like
 from compositegp.composite import Observations, Stack, segment
 from compositegp.composite.factors import batches, factor_covariance
+from compositegp.devices import current_device
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.linalg import psd_root, solve_lower
 from compositegp.means import Estimated, gaussian_prior
 from compositegp.posteriors.belief import Marginals
+from compositegp.posteriors.neighbours import Neighbours
 from compositegp.threads import blas_threads_for
 from compositegp.validation import check_count, check_points
 
@@ -79,8 +81,8 @@ class NearestPredictor:
 
     def __init__(self, data: Observations) -> None:
         self.data = data
-        self._scaled = in_length_scales(data.kernel, data.X)
-        self._tree = KDTree(self._scaled)
+        self._neighbours = Neighbours(in_length_scales(data.kernel, data.X))
+        self._neighbours.prepare()
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
@@ -92,9 +94,13 @@ class NearestPredictor:
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
             tasks = list(_tasks(members, self._sets(tests, members, size, n_jobs)))
-            found = Parallel(n_jobs=n_jobs)(
-                delayed(_predict)(self.data.take(chosen.ravel()), Z[own], len(chosen)) for own, chosen in tasks
-            )
+            if current_device() is None:
+                found = Parallel(n_jobs=n_jobs)(
+                    delayed(_predict)(self.data.take(chosen.ravel()), _blocks(*chosen.shape), Z[own])
+                    for own, chosen in tasks
+                )
+            else:
+                found = [_predict(self.data, _stack(chosen), Z[own]) for own, chosen in tasks]
             for (own, _), (means, variances) in zip(tasks, found, strict=True):
                 result.mean[own], result.variance[own] = means, variances
         return result
@@ -110,7 +116,7 @@ class NearestPredictor:
             return list(np.arange(len(tests))[:, None])
         groups = segment(tests, group_size)
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
-        reach = self._tree.query(centres, k=[size], workers=effective_n_jobs(n_jobs))[0][:, 0]
+        reach = self._neighbours.distance_to(centres, size, n_jobs)
         close: list[Indices] = []
         for group, centre, distance in zip(groups, centres, reach, strict=True):
             radius = np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
@@ -121,67 +127,79 @@ class NearestPredictor:
         """Observations nearest to each group, shape (groups, size)."""
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
         alone = len(groups[0]) == 1
-        count = min(len(self._scaled), size if alone else _CANDIDATES * size)
-        candidates = self._tree.query(centres, k=[*range(1, count + 1)], workers=effective_n_jobs(n_jobs))[1]
+        count = min(len(self.data.X), size if alone else _CANDIDATES * size)
+        candidates = self._neighbours.nearest(centres, count, n_jobs)
         if count == size:
             return candidates
         sets = np.empty((len(groups), size), dtype=np.intp)
         for chosen, group, near in zip(sets, groups, candidates, strict=True):
-            distances, _ = KDTree(tests[group]).query(self._scaled[near])
+            distances, _ = KDTree(tests[group]).query(self._neighbours.points[near])
             chosen[:] = near[np.argpartition(distances, size)[:size]]
         return sets
 
 
 def _tasks(members: list[Indices], sets: Any) -> Iterator[tuple[Any, Any]]:
     """Groups of equal size, some at a time: their test points (groups, g) and observations (groups, size)."""
+    most = _TASK_GROUPS if current_device() is None else len(members)
     sizes = np.array([len(own) for own in members])
     for g in np.unique(sizes):
         alike = np.flatnonzero(sizes == g)
-        for start in range(0, len(alike), _TASK_GROUPS):
-            numbers = alike[start : start + _TASK_GROUPS]
+        for start in range(0, len(alike), most):
+            numbers = alike[start : start + most]
             yield np.stack([members[number] for number in numbers]), sets[numbers]
 
 
-def _predict(data: Observations, Z: Floats, n_groups: int) -> tuple[Floats, Floats]:
+def _stack(sets: Any) -> Stack:
+    """One term for each group of observations: `sets` of shape (groups, n)."""
+    return Stack(sets, sets.shape[1:], np.ones((len(sets), 1)), np.arange(len(sets)))
+
+
+def _blocks(groups: int, n: int) -> Stack:
+    """The same where the observations of the groups follow each other."""
+    return _stack(np.arange(groups * n).reshape(groups, n))
+
+
+def _predict(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
     """Means and variances at test points of shape (groups, g, d)."""
-    n = len(data.X) // n_groups
-    indices = np.arange(len(data.X)).reshape(n_groups, n)
-    stack = Stack(indices, (n,), np.ones((n_groups, 1)), np.arange(n_groups))
+    n = stack.indices.shape[1]
     means, variances = np.empty(Z.shape[:2]), np.empty(Z.shape[:2])
     keep_freed_memory()
     with blas_threads_for(n):
-        for blocks in batches(n_groups, n * n):
+        for blocks in batches(len(stack), n * n):
             means[blocks], variances[blocks] = _predict_batch(data, stack[blocks], Z[blocks])
     return means, variances
 
 
 def _predict_batch(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
-    points = data.X[stack.indices]
+    points = data.rows("X", stack)
     lower, _ = factor_covariance(data, stack, gram(data.kernel, points))
-    V = solve_lower(lower, gram(data.kernel, points, Z))
-    columns = solve_lower(lower, data.columns[stack.indices])
-    explained = V.transpose(0, 2, 1) @ columns  # Σ_zk Σ_kk⁻¹ [F y]
+    V = solve_lower(lower, gram(data.kernel, points, like(Z, points)))
+    columns = solve_lower(lower, data.rows("columns", stack))
+    explained = fetch(V.mT @ columns)  # Σ_zk Σ_kk⁻¹ [F y]
+    normal, informed = fetch(columns.mT @ columns), fetch((V * V).sum(1))
     prior_variance = diagonal(data.kernel, Z, noise=False)
-    variance = np.maximum(prior_variance - np.einsum("bng,bng->bg", V, V), 0.0)
+    variance = np.maximum(prior_variance - informed, 0.0)
     flat = Z.reshape(-1, Z.shape[-1])
     mean = data.mean.values(flat).reshape(Z.shape[:2]) + explained[..., -1]
     if data.mean.coefficients is None:
         return np.asarray(mean), np.asarray(variance)
     sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :-1]
-    coefficients, root = _coefficients(data, columns)
+    coefficients, root = _coefficients(data, normal)
     mean = mean + (sensitivity @ coefficients[..., None])[..., 0]
     return np.asarray(mean), np.asarray(variance + ((sensitivity @ root) ** 2).sum(axis=-1))
 
 
-def _coefficients(data: Observations, columns: Floats) -> tuple[Floats, Floats]:
-    """The mean's coefficients in each block, shape (blocks, q), and a root of their covariance, (blocks, q, q)."""
-    estimate, blocks = data.mean.coefficients, len(columns)
-    q = columns.shape[-1] - 1
+def _coefficients(data: Observations, normal: Floats) -> tuple[Floats, Floats]:
+    """The mean's coefficients in each block, shape (blocks, q), and a root of their covariance, (blocks, q, q).
+
+    From the blocks' normal equations of [F y], shape (blocks, q + 1, q + 1).
+    """
+    estimate, blocks = data.mean.coefficients, len(normal)
+    q = normal.shape[-1] - 1
     if isinstance(estimate, Estimated):
         coefficients = np.asarray(estimate.coefficients, dtype=np.float64)
         root = psd_root(np.asarray(estimate.covariance, dtype=np.float64))
         return np.broadcast_to(coefficients, (blocks, q)), np.broadcast_to(root, (blocks, *root.shape))
-    normal = columns.transpose(0, 2, 1) @ columns
     information, right = normal[:, :-1, :-1], normal[:, :-1, -1]
     prior = gaussian_prior(estimate, q)
     if prior is not None:

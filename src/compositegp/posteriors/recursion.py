@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.arrays import Floats, add_to_diagonal
 from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
 from compositegp.composite.evidence import loadings, resolvable, too_much_evidence
+from compositegp.devices import use_device
 from compositegp.linalg import (
     SingularMatrixError,
     cholesky,
@@ -22,6 +23,7 @@ from compositegp.threads import blas_threads_for
 from compositegp.validation import check_points
 
 
+@use_device(None)
 def update(
     belief: Belief,
     kernel: Kernel,

@@ -1,72 +1,21 @@
-"""The one seam to LAPACK: factorisations that cope with singular matrices and say what they did.
+"""Factorisations and solves of NumPy's matrices, by LAPACK, one matrix of a batch after the other."""
 
-Every function takes leading batch axes.
-"""
-
-import math
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk, dtrsm
-from scipy.linalg.lapack import dlauum, dpotrf, dpstrf, dtrtri
+from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
 
-from compositegp.arrays import Array, Floats, add_to_diagonal, diagonals
-
-SINGULAR = 1e-11
-"""A covariance matrix is singular if a point has less than this fraction of its variance left, given the others."""
-JITTER_START = 1e-10
-"""First jitter tried on a singular covariance matrix, relative to its mean diagonal."""
-JITTER_END = 1e-6
-"""Largest jitter tried; beyond it the matrix is not a covariance."""
-TEMPERING_START = 1e-13
-"""Least fraction of a term's covariance that is added to it where its data pin the latent down beyond rounding."""
-TEMPERING_END = 1e-4
+from compositegp.arrays import Floats, diagonals
+from compositegp.linalg.outcomes import JITTER_END, JITTER_START, SINGULAR, Factor, SingularMatrixError
 
 _RECURSIVE, _LEAF = 640, 96  # sizes between which a triangle is inverted by halves
 _SMALL = 32  # matrices up to this size are factorised and solved across the batch, larger ones one by one
 
 
-class NumericalWarning(UserWarning):
-    """A result rests on a matrix that had to be changed to be factorised; says by how much."""
-
-
-class SingularMatrixError(LinAlgError):
-    """A matrix in a batch could not be factorised; ``index`` says which (flat index into the batch)."""
-
-    def __init__(self, index: int) -> None:
-        super().__init__(f"matrix {index} of the batch is not positive definite")
-        self.index = index
-
-
-class Factor(NamedTuple):
-    """Cholesky factors and what was added to factorise.
-
-    Attributes
-    ----------
-    lower : array of shape (..., n, n); above the diagonal it is undefined
-    jitter : array of shape (...), relative to the mean diagonal
-    """
-
-    lower: Array
-    jitter: Floats
-
-
 def cholesky(A: Floats) -> Factor:
-    """Cholesky factors of covariance matrices, which are overwritten.
-
-    A matrix that is singular (see `SINGULAR`) gets a jitter that starts at `JITTER_START` of its mean diagonal
-    and grows tenfold up to `JITTER_END`; then `SingularMatrixError` is raised.
-
-    Parameters
-    ----------
-    A : array of shape (..., n, n), C-contiguous and symmetric
-
-    Returns
-    -------
-    Factor
-    """
+    """Cholesky factors, in place."""
     batch, n = A.shape[:-2], A.shape[-1]
     matrices = A.reshape(-1, n, n)
     jitter = np.zeros(len(matrices))
@@ -112,13 +61,7 @@ def _pivot_floor(matrices: Floats) -> Floats:
 
 
 def solve_lower(lower: Floats, B: Floats) -> Floats:
-    """Solve lower · X = B for batches of triangular matrices; `B` is overwritten with X and returned.
-
-    Parameters
-    ----------
-    lower : array of shape (..., n, n)
-    B : array of shape (..., n, m), C-contiguous
-    """
+    """lower⁻¹ B, in place of `B`."""
     n = lower.shape[-1]
     if not B.size:
         return B
@@ -135,13 +78,8 @@ def solve_lower(lower: Floats, B: Floats) -> Floats:
     return B
 
 
-def solve_lower_vectors(lower: Floats, b: Floats) -> Floats:
-    """Solve lower · x = b for vectors: `b` of shape (..., n); returns a new array of that shape."""
-    return solve_lower(lower, np.array(b[..., None], order="C"))[..., 0]
-
-
 def invert_lower(lower: Floats) -> Floats:
-    """Inverses of triangular matrices (..., n, n), zero above the diagonal; the matrices are overwritten."""
+    """Inverses of triangular matrices, in place."""
     n = lower.shape[-1]
     if n <= _SMALL:
         return solve_lower(lower, np.broadcast_to(np.eye(n), lower.shape).copy())
@@ -171,19 +109,7 @@ def _on_and_below(n: int) -> Floats:
 
 
 def lower_of_weighted_inverse(inverse: Floats, weights: Floats) -> Floats:
-    """Lower triangles of inverseᵀ · diag(weights) · inverse, for an inverse that is lower triangular.
-
-    With weights of one this is the inverse of the matrix whose Cholesky factor was inverted. Overwrites the inverse.
-
-    Parameters
-    ----------
-    inverse : array of shape (..., n, n)
-    weights : array of shape (..., n)
-
-    Returns
-    -------
-    array of shape (..., n, n), zero above the diagonal
-    """
+    """Lower triangles of inverseᵀ diag(weights) inverse, in place."""
     n = inverse.shape[-1]
     if n <= _SMALL:
         return np.tril(np.swapaxes(inverse, -1, -2) @ (weights[..., None] * inverse))
@@ -200,7 +126,7 @@ def lower_of_weighted_inverse(inverse: Floats, weights: Floats) -> Floats:
 
 
 def solve_right(lower: Floats, B: Floats) -> Floats:
-    """B · lower⁻ᵀ for one triangular matrix (n, n) and rows `B`, shape (..., n), which are overwritten."""
+    """B lower⁻ᵀ, in place of `B`."""
     if not B.size:
         return B
     rows = B.reshape(-1, lower.shape[-1])
@@ -209,42 +135,7 @@ def solve_right(lower: Floats, B: Floats) -> Floats:
     return B
 
 
-def cholesky_of_complement(A: Floats, limit: float = TEMPERING_END) -> tuple[Floats, float]:
-    """Cholesky factors of I − A, where the eigenvalues of A lie in [0, 1] up to rounding.
-
-    Raises `SingularMatrixError` where they do not.
-
-    Where an eigenvalue of A is so near to one that I − A has lost all its digits, A is tempered: multiplied by
-    1 − δ, which is as if the data behind A had a covariance larger by the fraction δ. δ starts at
-    `TEMPERING_START`, is the least power of ten that works, is the same for the whole batch, and is returned.
-
-    Parameters
-    ----------
-    A : array of shape (..., n, n)
-    limit : float
-        Largest δ to try.
-
-    Returns
-    -------
-    lower : array of shape (..., n, n)
-    tempering : float
-    """
-    n = A.shape[-1]
-    if not n:
-        return A.copy(), 0.0
-    tempering, floor, singular = 0.0, n * np.finfo(np.float64).eps, 0
-    while tempering <= 1.01 * limit:
-        complement = (tempering - 1.0) * A
-        add_to_diagonal(complement, 1.0)
-        found = _factorise_above(complement.reshape(-1, n, n), math.sqrt(floor))
-        if found is None:
-            return complement, tempering
-        tempering, singular = 10 * tempering or TEMPERING_START, found
-        floor = max(floor, 0.1 * tempering)
-    raise SingularMatrixError(singular)
-
-
-def _factorise_above(matrices: Floats, floor: float) -> int | None:
+def factorise_above(matrices: Floats, floor: float) -> int | None:
     """Factorise in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
     if matrices.shape[-1] <= _SMALL:
         try:
@@ -257,11 +148,3 @@ def _factorise_above(matrices: Floats, floor: float) -> int | None:
                 return index
     smallest = diagonals(matrices).min(axis=1)
     return int(smallest.argmin()) if smallest.min(initial=np.inf) <= floor else None
-
-
-def psd_root(A: Floats) -> Floats:
-    """A root of a positive semi-definite matrix (n, n): (n, r) with root · rootᵀ = A, up to rounding."""
-    factor, pivots, rank, _ = dpstrf(A, lower=1)
-    root = np.zeros((len(A), rank))
-    root[pivots - 1] = np.tril(factor)[:, :rank]
-    return root

@@ -1,0 +1,141 @@
+"""The terms on a GPU: seconds beside the roofline, and beside the same work on the processor.
+
+    python benchmarks/device.py                       # on the first GPU
+    python benchmarks/device.py --device cpu --blocks 8 --tests 200   # a try-out without one
+
+N = 512 × blocks observations in 8 columns. The floor of each figure is the larger of its floating-point operations over
+the measured rate of a large matrix product in double precision, and its bytes (each array read or written once) over
+the measured rate of a copy.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from timing import machine
+
+from compositegp import Composite, learn, nearest, segment, use_device
+from compositegp.composite import Observations
+from compositegp.devices import current_device
+from compositegp.kernels import gram
+from compositegp.learning.passes import total_score
+from compositegp.linalg import cholesky
+
+SIZE, COLUMNS, NEIGHBOURS = 512, 8, 256
+TRUTH = 1.0 * Matern(np.linspace(0.6, 2.0, COLUMNS), nu=1.5) + WhiteKernel(0.1)
+
+
+def seconds(function: Callable[[], object], repeats: int = 5) -> float:
+    """Median time of a call, after a first that is not counted."""
+    found = []
+    for _ in range(repeats + 1):
+        wait()
+        began = time.perf_counter()
+        function()
+        wait()
+        found.append(time.perf_counter() - began)
+    return float(np.median(found[1:] or found))
+
+
+def wait() -> None:
+    if current_device().name.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def ceilings() -> tuple[float, float]:
+    """Operations a second of a large product in double precision, and bytes a second of a copy."""
+    device = current_device()
+    side = 8192 if device.name.startswith("cuda") else 1024
+    A = torch.rand((side, side), dtype=torch.float64, device=device.name)
+    B, C = torch.rand_like(A), torch.empty_like(A)
+    return 2 * side**3 / seconds(lambda: torch.mm(A, B, out=C)), 2 * 8 * side**2 / seconds(lambda: C.copy_(A))
+
+
+def draw(X: np.ndarray, segments: list[np.ndarray]) -> np.ndarray:
+    """Data with the true kernel's covariance inside every segment."""
+    y, rng = np.empty(len(X)), np.random.default_rng(1)
+    sets = np.stack(segments)
+    device = current_device()
+    for rows in np.array_split(sets, -(-len(sets) // 256)):
+        lower, _ = cholesky(gram(TRUTH, device.send(X[rows])))
+        noise = device.send(rng.normal(size=(*rows.shape, 1)))
+        y[rows] = (torch.tril(lower) @ noise)[..., 0].cpu().numpy()
+    return y
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--blocks", type=int, default=2000)
+    parser.add_argument("--tests", type=int, default=100_000)
+    parser.add_argument("--processor", type=int, default=32, help="blocks for the same work on the processor")
+    arguments = parser.parse_args()
+    n, N = SIZE, SIZE * arguments.blocks
+    X = np.random.default_rng(0).uniform(0, 4, size=(N, COLUMNS))
+    began = time.perf_counter()
+    segments = segment(X, n)
+    segmented = time.perf_counter() - began
+    composite = Composite.marginal(segments)
+    with use_device(arguments.device):
+        rate, bandwidth = ceilings()
+        name = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else machine()
+        print(
+            f"{name}, PyTorch {torch.__version__}: {rate / 1e12:.1f} TFLOP/s, {bandwidth / 1e9:.0f} GB/s, both measured"
+        )
+        print(f"N = {N:,} × {COLUMNS}, segments of {n} (made in {segmented:.1f} s on the processor)\n")
+        y = draw(X, segments)
+        data = Observations.checked(TRUTH, X, y, mean=None, noise_variance=None)
+        b, element = arguments.blocks, 8 * n * n
+        batch = torch.from_numpy(X[np.stack(segments[:256])]).to(arguments.device)
+        bare = seconds(lambda: cholesky(gram(TRUTH, batch))) * b / len(batch)
+
+        # docs/scale.md: n³ for the factor and the inverse; the Gram matrix written, and read once for each of them
+        floor = max(b * n**3 / rate, 3 * b * element / bandwidth)
+        whole = seconds(lambda: total_score(data, composite, np.zeros(0)))
+        probed = seconds(lambda: total_score(data, composite, np.zeros(0), probes=1))
+        report = [
+            (
+                "Gram matrices and Cholesky factors alone",
+                bare,
+                max(b * n**3 / 3 / rate, 2 * b * element / bandwidth),
+            ),
+            ("likelihood and gradient", whole, floor),
+            ("the same with the Fisher information by one probe", probed, floor),
+        ]
+        start = ConstantKernel() * Matern(np.ones(COLUMNS), nu=1.5) + WhiteKernel()
+        began = time.perf_counter()
+        result = learn(start, X, y, segments, tolerance=0.02)
+        report.append(("learning to 2 %", time.perf_counter() - began, None))
+        Z = np.random.default_rng(2).uniform(0, 4, size=(arguments.tests, COLUMNS))
+        m, k = len(Z), NEIGHBOURS
+        floor = max(
+            (m * k**3 / 3 + 2.0 * m * N * COLUMNS) / rate, (2 * m * k * k * 8 + 2.0 * m * N * 8) / bandwidth
+        )
+        predict = seconds(lambda: nearest(TRUTH, X, y, Z, size=k), 1)
+        report.append((f"{m:,} test points by the nearest {k}", predict, floor))
+        report_batch = current_device().batch_elements // n**2
+    few = Composite.marginal(segments[: arguments.processor])
+    total_score(data, few, np.zeros(0))
+    began = time.perf_counter()
+    expected = total_score(data, few, np.zeros(0))
+    processor = (time.perf_counter() - began) * b / arguments.processor
+    with use_device(arguments.device):
+        found = total_score(data, few, np.zeros(0))
+    print("| what | seconds | floor | over the floor |\n|---|---|---|---|")
+    for what, took, least in report:
+        print(f"| {what} | {took:.3f} | " + (f"{least:.3f} | {took / least:.1f} |" if least else "| |"))
+    print(f"\nBatches of {report_batch} blocks. Likelihood and gradient by NumPy on one core: {processor:.1f} s, "
+          f"{processor / whole:.0f} times as long.")  # fmt: skip
+    error = np.abs(found.gradient - expected.gradient).max() / np.abs(expected.gradient).max()
+    print(f"Likelihood and gradient of {arguments.processor} blocks differ from NumPy's by a relative "
+          f"{abs(found.log_likelihood / expected.log_likelihood - 1):.0e} and {error:.0e}.")  # fmt: skip
+    errors = np.sqrt(np.diagonal(result.theta_covariance))
+    print(f"Learned from {result.n_segments} segments; largest standard error {errors.max():.3f}, largest distance "
+          f"from the truth {np.abs((result.theta - TRUTH.theta) / errors).max():.1f} standard errors.")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""One suite for every back end: NumPy, PyTorch on the processor and, where there is one, on a GPU."""
+
+import builtins
+
+import numpy as np
+import pytest
+from oracles import composite_gp, exact_gp, sparse_gp
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from test_kernels import FALLBACK, KERNELS, id_of
+
+from compositegp import (
+    Composite,
+    CompositeGPRegressor,
+    NumericalWarning,
+    committee,
+    conditioning_sets,
+    factorize,
+    fisher_information,
+    learn,
+    nearest,
+    posterior,
+    prior,
+    segment,
+    update,
+    use_device,
+)
+from compositegp.arrays import fetch
+from compositegp.composite import Observations
+from compositegp.devices import _open, current_device
+from compositegp.kernels import diagonal, gram, linearize
+from compositegp.learning.passes import total_score
+from compositegp.linalg import (
+    SingularMatrixError,
+    cholesky,
+    cholesky_of_complement,
+    invert_lower,
+    lower_of_weighted_inverse,
+    solve_lower,
+    solve_right,
+)
+from compositegp.posteriors.neighbours import Neighbours
+
+KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
+
+
+def send(values):
+    device = current_device()
+    return np.array(values) if device is None else device.send(values)
+
+
+def problem(rng, n=60, m=7):
+    return rng.uniform(0, 3, size=(n, 2)), rng.normal(size=n), rng.uniform(0, 3, size=(m, 2))
+
+
+def composites(X):
+    segments = segment(X, 9)
+    return {
+        "full": Composite.full(len(X)),
+        "marginal": Composite.marginal(segments),
+        "pointwise": Composite.pointwise(len(X)),
+        "conditional": Composite.conditional(segments, conditioning_sets(X, segments, 6)),
+        "own": Composite([(np.arange(12), 0.5), (np.arange(8, 20), 1.5), (np.arange(8, 12), -0.5)]),
+    }
+
+
+def log_density(kernel, X, y, noise):
+    K = kernel(X) + np.diag(noise)
+    return -0.5 * (y @ np.linalg.solve(K, y) + np.linalg.slogdet(2 * np.pi * K)[1])
+
+
+class TestKernels:
+    @pytest.mark.parametrize("kernel", KERNELS + FALLBACK, ids=id_of)
+    def test_values_and_derivatives_equal_scikit_learn(self, kernel, rng, device):
+        X, Y = rng.normal(size=(2, 11, 3)), rng.normal(size=(5, 3))
+        X[0, 5] = X[0, 2]  # a duplicate
+        cotangent, vectors = rng.normal(size=(2, 11, 11)), rng.normal(size=(2, 11, 3))
+        linearized = linearize(kernel, send(X))
+        pulled, moved = linearized.pullback(send(cotangent)), linearized.products(send(cotangent), send(vectors))
+        for b in range(2):
+            K, gradient = kernel(X[b], eval_gradient=True)
+            np.testing.assert_allclose(fetch(gram(kernel, send(X)))[b], K, atol=1e-10)
+            np.testing.assert_allclose(fetch(gram(kernel, send(X), send(Y)))[b], kernel(X[b], Y), atol=1e-10)
+            np.testing.assert_allclose(fetch(diagonal(kernel, send(X)))[b], np.diag(K), atol=1e-10)
+            np.testing.assert_allclose(fetch(linearized.value)[b], K, atol=1e-10)
+            np.testing.assert_allclose(fetch(linearized.jacobian())[b], np.moveaxis(gradient, -1, 0), atol=1e-10)
+            expected = np.einsum("ij,ijp->p", cotangent[b], gradient)
+            np.testing.assert_allclose(fetch(pulled)[b], expected, atol=1e-9)
+            expected = np.einsum("ij,ijp,jm->pim", cotangent[b], gradient, vectors[b])
+            np.testing.assert_allclose(fetch(moved)[b], expected, atol=1e-9)
+
+
+class TestLinearAlgebra:
+    @pytest.mark.parametrize("n", [1, 20, 150])
+    def test_factors_and_solves(self, n, rng, device):
+        roots = rng.normal(size=(3, n, n))
+        A = roots @ roots.transpose(0, 2, 1) + n * np.eye(n)
+        B, weights = rng.normal(size=(3, n, 2)), np.where(np.arange(n) < n // 2, 0.0, 2.0)
+        lower, jitter = cholesky(send(A))
+        C = np.linalg.cholesky(A)
+        np.testing.assert_allclose(np.tril(fetch(lower)), C, atol=1e-8 * n)
+        assert not jitter.any()
+        np.testing.assert_allclose(C @ fetch(solve_lower(lower, send(B))), B, atol=1e-8)
+        inverse = invert_lower(send(C))
+        np.testing.assert_allclose(fetch(inverse) @ C, np.broadcast_to(np.eye(n), A.shape), atol=1e-8)
+        expected = np.tril(np.linalg.inv(C).transpose(0, 2, 1) @ (weights[:, None] * np.linalg.inv(C)))
+        spread = np.broadcast_to(weights, (3, n))
+        np.testing.assert_allclose(fetch(lower_of_weighted_inverse(inverse, send(spread))), expected, atol=1e-8)
+        rows = rng.normal(size=(3, 4, n))
+        np.testing.assert_allclose(fetch(solve_right(send(C[0]), send(rows))) @ C[0].T, rows, atol=1e-8)
+
+    def test_a_singular_matrix_gets_jitter_and_an_indefinite_one_is_named(self, rng, device):
+        A = np.stack([np.eye(40), np.ones((40, 40)), 2 * np.eye(40)])
+        _, jitter = cholesky(send(A))
+        assert jitter[0] == jitter[2] == 0
+        assert 1e-10 <= jitter[1] <= 1e-9
+        A[2, 3, 3] = -1.0
+        with pytest.raises(SingularMatrixError) as caught:
+            cholesky(send(A))
+        assert caught.value.index == 2
+
+    @pytest.mark.parametrize("n", [3, 40])
+    def test_complements(self, n, rng, device):
+        A = np.stack([0.5 * np.eye(n), 0.2 * np.eye(n)])
+        lower, tempering = cholesky_of_complement(send(A))
+        assert tempering == 0
+        np.testing.assert_allclose(fetch(lower) @ fetch(lower).transpose(0, 2, 1), np.eye(n) - A, atol=1e-12)
+        A[1, 0, 0] = 1.0
+        assert cholesky_of_complement(send(A))[1] > 0
+        A[1, 0, 0] = 2.0
+        with pytest.raises(SingularMatrixError) as caught:
+            cholesky_of_complement(send(A))
+        assert caught.value.index == 1
+
+
+class TestLikelihood:
+    @pytest.mark.parametrize("kind", ["full", "marginal", "pointwise", "conditional", "own"])
+    def test_score_is_the_weighted_sum_of_exact_ones(self, kind, rng, device):
+        X, y, _ = problem(rng)
+        noise, composite = rng.uniform(0, 0.3, size=len(X)), composites(X)[kind]
+        data = Observations.checked(KERNEL, X, y, mean=None, noise_variance=noise)
+
+        def expected(kernel):
+            return sum(w * log_density(kernel, X[s], y[s], noise[s]) for s, w in composite.terms)
+
+        found = total_score(data, composite, np.zeros(0))
+        assert found.log_likelihood == pytest.approx(expected(KERNEL))
+        for i, step in enumerate(1e-5 * np.eye(len(KERNEL.theta))):
+            up, down = (expected(KERNEL.clone_with_theta(KERNEL.theta + s * step)) for s in (1, -1))
+            assert found.gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-5)
+
+    def test_fisher_information_is_slepian_bangs(self, rng, device):
+        X = problem(rng)[0]
+        composite = composites(X)["conditional"]
+        expected = 0.0
+        for indices, weight in composite.terms:
+            K, gradient = KERNEL(X[indices], eval_gradient=True)
+            A = [np.linalg.solve(K, gradient[..., i]) for i in range(gradient.shape[-1])]
+            expected = expected + 0.5 * weight * np.array([[np.trace(a @ b) for b in A] for a in A])
+        np.testing.assert_allclose(fisher_information(KERNEL, X, composite), expected, rtol=1e-8)
+        data = Observations.checked(KERNEL, X, np.zeros(len(X)), mean=None, noise_variance=None)
+        probed = np.mean(
+            [total_score(data, composite, np.zeros(0), probes=64, seed=s).fisher for s in range(8)], axis=0
+        )
+        np.testing.assert_allclose(probed, expected, rtol=0.2, atol=0.1 * np.abs(expected).max())
+
+    def test_learning_finds_the_maximum(self, rng, device):
+        X = rng.uniform(0, 6, size=(240, 1))
+        kernel = 1.0 * RBF(0.8) + WhiteKernel(0.1)
+        y = np.linalg.cholesky(kernel(X)) @ rng.normal(size=240)
+        found = learn(ConstantKernel() * RBF() + WhiteKernel(), X, y, Composite.full(240), tolerance=None)
+        best = GaussianProcessRegressor(ConstantKernel() * RBF() + WhiteKernel(), alpha=1e-300).fit(X, y)
+        assert found.log_likelihood == pytest.approx(best.log_marginal_likelihood_value_, abs=0.02)
+
+
+class TestPosteriors:
+    @pytest.mark.parametrize("kind", ["full", "marginal", "pointwise", "conditional"])
+    @pytest.mark.parametrize("m", [3, 30])  # latents smaller and larger than a term
+    def test_composites(self, kind, m, rng, device):
+        X, y, Z = problem(rng, m=m)
+        belief = posterior(KERNEL, X, y, Z, composites(X)[kind])
+        mean, covariance = composite_gp(KERNEL, X, y, Z, composites(X)[kind].terms)
+        np.testing.assert_allclose(belief.mean, mean, atol=1e-5)
+        np.testing.assert_allclose(belief.covariance, covariance, atol=1e-5)
+
+    def test_inducing_points(self, rng, device):
+        X, y, Z = problem(rng)
+        segments, U = segment(X, 9), rng.uniform(0, 3, size=(12, 2))
+        for composite, blocks in [
+            (Composite.marginal(segments), segments),
+            (Composite.pointwise(60), [[i] for i in range(60)]),
+        ]:
+            belief = posterior(KERNEL, X, y, Z, composite, inducing=U)
+            mean, covariance = sparse_gp(KERNEL, X, y, Z, U, blocks)
+            np.testing.assert_allclose(belief.mean, mean, atol=1e-6)
+            np.testing.assert_allclose(belief.covariance, covariance, atol=1e-6)
+
+    @pytest.mark.parametrize("group_size", [1, 4])
+    def test_nearest_with_all_neighbours_is_exact(self, group_size, rng, device):
+        X, y, Z = problem(rng, m=9)
+        found = nearest(KERNEL, X, y, Z, size=60, group_size=group_size, noise_variance=0.1)
+        mean, covariance = exact_gp(KERNEL, X, y, Z, noise_variance=0.1)
+        np.testing.assert_allclose(found.mean, mean, atol=1e-9)
+        np.testing.assert_allclose(found.variance, np.diag(covariance), atol=1e-9)
+
+    @pytest.mark.parametrize("mean", [None, "linear"])
+    def test_nearest_is_the_exact_gp_of_the_neighbours(self, mean, rng, device):
+        X, y, Z = problem(rng, n=200, m=5)
+        found = nearest(KERNEL, X, y, Z, size=20, mean=mean)
+        scaled, tests = X / [1.0, 0.7], Z / [1.0, 0.7]
+        for i in range(5):
+            near = np.argsort(((scaled - tests[i]) ** 2).sum(axis=1))[:20]
+            if mean is None:
+                expected = exact_gp(KERNEL, X[near], y[near], Z[i : i + 1])[0]
+            else:
+                F = np.column_stack([np.ones(20), X[near]])
+                K = KERNEL(X[near])
+                beta = np.linalg.solve(F.T @ np.linalg.solve(K, F), F.T @ np.linalg.solve(K, y[near]))
+                residual, _ = exact_gp(KERNEL, X[near], y[near] - F @ beta, Z[i : i + 1])
+                expected = residual + np.array([1.0, *Z[i]]) @ beta
+            np.testing.assert_allclose(found.mean[i], expected[0], atol=1e-7)
+
+    def test_factors_serve_later_predictions(self, rng, device):
+        X, y, Z = problem(rng)
+        composite = composites(X)["marginal"]
+        factored = factorize(KERNEL, X, y, composite)
+        np.testing.assert_allclose(
+            factored.posterior(Z).mean, composite_gp(KERNEL, X, y, Z, composite.terms)[0], atol=1e-6
+        )
+
+    def test_recursion_and_committees(self, rng, device):
+        X, y, Z = problem(rng)
+        segments = segment(X, 20)
+        belief = prior(KERNEL, Z)
+        for part in segments:
+            belief = update(belief, KERNEL, Z, X[part], y[part])
+        terms = [(part, 1.0) for part in segments]
+        np.testing.assert_allclose(belief.mean, composite_gp(KERNEL, X, y, Z, terms)[0], atol=1e-6)
+        found = committee.predict(KERNEL, X, y, Z[:1], segments, rule="bcm")
+        np.testing.assert_allclose(found.mean, composite_gp(KERNEL, X, y, Z[:1], terms)[0], atol=1e-6)
+
+    def test_neighbours_are_the_nearest(self, rng, device):
+        points, centres = rng.normal(size=(300, 5)) + 40, rng.normal(size=(20, 5)) + 40
+        neighbours = Neighbours(points)
+        distances = np.linalg.norm(points[None] - centres[:, None], axis=2)
+        np.testing.assert_array_equal(neighbours.nearest(centres, 7, None), np.argsort(distances, axis=1)[:, :7])
+        np.testing.assert_allclose(neighbours.distance_to(centres, 7, None), np.sort(distances, axis=1)[:, 6])
+
+    def test_singular_terms_warn(self, rng, device):
+        X, y, Z = problem(rng)
+        X[1] = X[0]
+        with pytest.warns(NumericalWarning, match="singular"):
+            posterior(RBF(1.0), X, y, Z, composites(X)["marginal"])
+
+
+@pytest.mark.parametrize("prediction", ["nearest", "composite", "rbcm", "grbcm", "fitc", "pitc"])
+def test_estimator_is_the_same_on_every_back_end(prediction, rng, device):
+    X = rng.uniform(0, 4, size=(300, 2))
+    y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=300)
+    Z = rng.uniform(0, 4, size=(30, 2))
+    options = {
+        "prediction": prediction,
+        "n_neighbors": 40,
+        "segment_size": 60,
+        "conditioning_size": 20,
+        "inducing": 30,
+    }
+    kernel = 1.0 * RBF([1.0, 1.0]) + WhiteKernel(0.01)
+    with use_device(None):
+        expected = CompositeGPRegressor(kernel, **options).fit(X, y)
+    found = CompositeGPRegressor(kernel, device=device, **options).fit(X, y)
+    np.testing.assert_allclose(found.kernel_.theta, expected.kernel_.theta, atol=2e-3)
+    same_theta = CompositeGPRegressor(expected.kernel_, learning=None, device=device, **options).fit(X, y)
+    for theirs, ours in zip(
+        expected.predict(Z, return_std=True), same_theta.predict(Z, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_a_saved_model_does_not_ask_for_the_device(rng, device, tmp_path):
+    X, y = rng.uniform(size=(50, 1)), rng.normal(size=50)
+    model = CompositeGPRegressor(RBF() + WhiteKernel(0.1), learning=None, device=device).fit(X, y)
+    model.save(tmp_path / "m.cgp")
+    assert CompositeGPRegressor.load(tmp_path / "m.cgp").device is None
+
+
+class TestWhatCannotBe:
+    def test_no_such_device_is_an_error_and_never_the_processor(self, rng):
+        torch = pytest.importorskip("torch")
+        wrong = ["tpu"] if torch.cuda.is_available() else ["tpu", "cuda", "cuda:1"]
+        for name in wrong:
+            with pytest.raises(ValueError, match=f"device='{name}' cannot be used"):
+                CompositeGPRegressor(device=name).fit(rng.normal(size=(9, 1)), rng.normal(size=9))
+            with pytest.raises(ValueError, match="device"), use_device(name):
+                pass
+
+    def test_without_pytorch_the_error_says_what_to_install(self, monkeypatch):
+        original = builtins.__import__
+
+        def without_torch(name, *args, **keywords):
+            if name == "torch":
+                raise ImportError(name)
+            return original(name, *args, **keywords)
+
+        monkeypatch.setattr(builtins, "__import__", without_torch)
+        _open.cache_clear()
+        with pytest.raises(ImportError, match=r"pip install 'compositegp\[gpu\]'"), use_device("cuda"):
+            pass
+
+    def test_a_failure_leaves_the_device_behind(self):
+        with pytest.raises(ZeroDivisionError), use_device(None):
+            raise ZeroDivisionError
+        assert current_device() is None
