@@ -14,7 +14,7 @@ LAYERS = [
     {"posteriors", "learning", "analysis", "simulate"},
     {"committee"},
     {"estimators"},
-    {"forecasting", "datasets", "reproduction"},
+    {"forecasting", "datasets", "reproduction", "distributed"},
     {"cli", "__main__"},
 ]
 

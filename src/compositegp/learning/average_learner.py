@@ -13,6 +13,7 @@ from compositegp.learning.messages import parameter_names
 from compositegp.learning.passes import total_score
 from compositegp.learning.scoring import Optimum, least_squares_step
 from compositegp.learning.task import Found, Task
+from compositegp.learning.terms import Terms
 
 _FEWEST = 8  # segments to read before the standard errors are believed
 _ROUNDS = 2  # of θ given β, then β given θ, where the mean has coefficients
@@ -23,6 +24,7 @@ _DOMINANT = 0.9  # share of one segment in what is known of a parameter, beyond 
 @use_device(None)
 def learn_by_average(task: Task) -> None:
     """Average the segments' maximum likelihood estimates by Fisher information, until θ is known to the tolerance."""
+    assert isinstance(task.terms, Terms)
     coefficients = task.coefficients
     p, q = len(task.data.kernel.theta), len(coefficients)
     coefficient_covariance = task.best.coefficient_covariance

@@ -44,7 +44,7 @@ def fisher_information(
     """
     points = check_points(X, "X")
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
-    terms = Terms(points, Composite.full(len(points)) if composite is None else composite, 0)
+    terms = Terms(data, Composite.full(len(points)) if composite is None else composite, 0)
     if not len(data.kernel.theta):
         raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to be informed about.")
     q = data.columns.shape[1] - 1

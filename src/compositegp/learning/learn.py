@@ -21,13 +21,14 @@ from compositegp.learning.progress import Progress, Reporter
 from compositegp.learning.result import LearningResult
 from compositegp.learning.starting import DataScale, data_scale, starting_kernel, starting_points
 from compositegp.learning.task import Found, Task
-from compositegp.learning.terms import Terms
+from compositegp.learning.terms import Source, Terms
 from compositegp.means import Basis, Estimated, as_mean
 from compositegp.messages import warn_caller
 from compositegp.validation import check_kernel, check_points
 
 METHODS = {"composite_likelihood": learn_by_likelihood, "fisher_average": learn_by_average}
-_SCALE_SEGMENTS = 32
+SCALE_SEGMENTS = 32
+"""Segments that tell the scale of the data."""
 _START_POINTS = 2048  # by whose likelihood a start is chosen
 
 
@@ -110,28 +111,43 @@ def learn(
     data = Observations.checked(check_kernel(kernel), X, y, mean=given_mean, noise_variance=noise_variance)
     if not len(data.kernel.theta):
         raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to learn.")
-    blocks = Terms(data.X, terms, conditioning_size)
+    blocks = Terms(data, terms, conditioning_size)
     generator = check_random_state(random_state)
     order = generator.permutation(len(blocks))
+    sample = [blocks.segments[number] for number in order[:SCALE_SEGMENTS]]
+    task = task_of(
+        data,
+        sample,
+        blocks,
+        order,
+        start=start,
+        tolerance=tolerance,
+        seed=int(generator.randint(2**31)),
+        n_restarts=int(n_restarts),
+        n_jobs=n_jobs,
+        reporter=Reporter(callback, progress, len(blocks)),
+    )
+    result = run(task, method, given_mean, on_interrupt)
+    for message in result.messages if warn else ():
+        warn_caller(message.text, message.category)
+    return result
+
+
+def task_of(
+    data: Observations, sample: list[Indices], terms: Source, order: Any, *, start: str, **options: Any
+) -> Task:
+    """The problem of learning from `terms`, to begin where a sample of segments of `data` says."""
     coefficients = _ordinary_least_squares(data)
     residuals = data.columns[:, -1] - data.columns[:, :-1] @ coefficients
-    sample = [blocks.segments[number] for number in order[:_SCALE_SEGMENTS]]
     scale = data_scale(data.X, residuals, sample)
     if start == "data":
         data = data.with_kernel(_most_likely_start(data, scale, sample, coefficients))
-    reporter = Reporter(callback, progress, len(blocks))
-    task = Task(
-        data,
-        blocks,
-        order,
-        coefficients,
-        tolerance,
-        int(generator.randint(2**31)),
-        int(n_restarts),
-        n_jobs,
-        reporter,
-        _nothing_found(data, coefficients, residuals),
-    )
+    best = _nothing_found(data, coefficients, residuals)
+    return Task(data=data, terms=terms, order=order, coefficients=coefficients, best=best, **options)
+
+
+def run(task: Task, method: str, mean: Any, on_interrupt: str) -> LearningResult:
+    """Learn, to the end or to where a user interrupts it."""
     try:
         METHODS[method](task)
         interrupted = False
@@ -140,11 +156,8 @@ def learn(
             raise
         interrupted = True
     finally:
-        reporter.close()
-    result = _result(task.best, data, given_mean, reporter, interrupted)
-    for message in result.messages if warn else ():
-        warn_caller(message.text, message.category)
-    return result
+        task.reporter.close()
+    return _result(task.best, task.data, mean, task.reporter, interrupted)
 
 
 def _result(found: Found, data: Observations, mean: Any, reporter: Reporter, interrupted: bool) -> LearningResult:

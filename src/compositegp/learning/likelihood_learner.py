@@ -3,11 +3,11 @@
 import numpy as np
 
 from compositegp.arrays import Floats
-from compositegp.composite import Composite, Score
+from compositegp.composite import Score
 from compositegp.learning.information import invert_information, pseudo_invert_information
-from compositegp.learning.passes import total_score
 from compositegp.learning.scoring import Optimum, least_squares_step, maximise
 from compositegp.learning.task import Found, Task
+from compositegp.learning.terms import Reading
 
 _FIRST_POINTS = 4096  # points of the first round, and
 _FIRST_BLOCKS = 8  # blocks, at the least
@@ -34,8 +34,8 @@ def learn_by_likelihood(task: Task) -> None:
     refreshes = 0
     while True:
         kernel = task.data.kernel.clone_with_theta(theta)
-        composite = task.terms.take(task.order[:count], kernel)
-        optimum = _maximise(task, composite, count, theta, coefficients, _ROUGH_GAIN * len(theta))
+        reading = task.terms.read(task.order[:count], kernel)
+        optimum = _maximise(task, reading, count, theta, coefficients, _ROUGH_GAIN * len(theta))
         errors = np.sqrt(np.diagonal(invert_information(optimum.score.fisher)))
         known = errors < _KNOWN
         moved = float(np.abs(optimum.theta - theta)[known].max(initial=0.0))
@@ -47,9 +47,9 @@ def learn_by_likelihood(task: Task) -> None:
             refreshes += 1
         else:
             break
-    optimum = _maximise(task, composite, count, theta, coefficients, _LAST_GAIN, optimum)
+    optimum = _maximise(task, reading, count, theta, coefficients, _LAST_GAIN, optimum)
     theta, coefficients = optimum.theta, optimum.coefficients
-    last = _evaluate(task, composite, theta, coefficients, _LAST_PROBES)
+    last = _evaluate(task, reading, theta, coefficients, _LAST_PROBES)
     final = Optimum(theta, coefficients, last, optimum.converged)
     coefficients, _ = least_squares_step(final)
     task.found(_found(final._replace(coefficients=coefficients), count))
@@ -57,7 +57,7 @@ def learn_by_likelihood(task: Task) -> None:
 
 def _maximise(
     task: Task,
-    composite: Composite,
+    reading: Reading,
     count: int,
     theta: Floats,
     coefficients: Floats,
@@ -65,7 +65,7 @@ def _maximise(
     begin: Optimum | None = None,
 ) -> Optimum:
     return maximise(
-        lambda theta, coefficients: _evaluate(task, composite, theta, coefficients, _PROBES),
+        lambda theta, coefficients: _evaluate(task, reading, theta, coefficients, _PROBES),
         theta,
         coefficients,
         task.data.kernel.bounds,
@@ -78,14 +78,13 @@ def _maximise(
 def _first_count(task: Task) -> int:
     if task.tolerance is None:
         return len(task.terms)
-    size = float(np.mean([len(part) for part in task.terms.segments]))
-    return min(len(task.terms), max(_FIRST_BLOCKS, int(np.ceil(_FIRST_POINTS / size))))
+    return min(len(task.terms), max(_FIRST_BLOCKS, int(np.ceil(_FIRST_POINTS / task.terms.mean_size))))
 
 
-def _evaluate(task: Task, composite: Composite, theta: Floats, coefficients: Floats, probes: int) -> Score:
-    data = task.data.with_kernel(task.data.kernel.clone_with_theta(theta))
-    each = int(np.clip(-(-probes // composite.n_blocks), 1, _MOST_PROBES))
-    return total_score(data, composite, coefficients, probes=each, seed=task.seed, n_jobs=task.n_jobs)
+def _evaluate(task: Task, reading: Reading, theta: Floats, coefficients: Floats, probes: int) -> Score:
+    kernel = task.data.kernel.clone_with_theta(theta)
+    each = int(np.clip(-(-probes // reading.n_blocks), 1, _MOST_PROBES))
+    return reading.score(kernel, coefficients, probes=each, seed=task.seed, n_jobs=task.n_jobs)
 
 
 def _found(optimum: Optimum, count: int) -> Found:

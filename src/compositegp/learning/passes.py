@@ -7,18 +7,33 @@ from functools import reduce
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.linalg import LinAlgError
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, keep_freed_memory
 from compositegp.composite import Composite, Observations, Score, Stack, score
 from compositegp.composite.factors import batches
 from compositegp.devices import current_device
-from compositegp.means import as_mean, gaussian_prior
+from compositegp.means import MeanModel, as_mean, gaussian_prior
 from compositegp.threads import blas_threads_for
 
 _TASK_ELEMENTS = 2**21  # matrix elements of one parallel task: long enough to be worth sending
 
 
 def total_score(
+    observations: Observations,
+    composite: Composite,
+    coefficients: Floats,
+    *,
+    probes: int = 0,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Score:
+    """Score of all the terms of a composite, and of the prior of the mean's coefficients."""
+    total = score_terms(observations, composite, coefficients, probes=probes, seed=seed, n_jobs=n_jobs)
+    return with_coefficient_prior(check_finite(total, observations.kernel), observations.mean, coefficients)
+
+
+def score_terms(
     observations: Observations,
     composite: Composite,
     coefficients: Floats,
@@ -35,28 +50,32 @@ def total_score(
     if current_device() is None:
         parallel = Parallel(n_jobs=n_jobs)
         tasks = (delayed(_score)(*task, coefficients, probes, seed) for task in _tasks(observations, composite))
-        total = reduce(Score.plus, parallel(tasks))
-    else:
-        stacks = (_score(observations, stack, coefficients, probes, seed) for stack in composite.stacks)
-        total = reduce(Score.plus, stacks)
-    if not (np.isfinite(total.log_likelihood) and np.isfinite(total.gradient).all()):
-        raise LinAlgError(
-            f"Kernel {observations.kernel} gives a likelihood or a gradient that is not finite. Scale the inputs, or "
-            "choose hyper-parameters of their size."
-        )
-    return with_coefficient_prior(total, observations, coefficients)
+        scores: list[Score] = parallel(tasks)
+        return reduce(Score.plus, scores)
+    stacks = (_score(observations, stack, coefficients, probes, seed) for stack in composite.stacks)
+    return reduce(Score.plus, stacks)
 
 
-def with_coefficient_prior(score: Score, observations: Observations, coefficients: Floats) -> Score:
+def check_finite(total: Score, kernel: Kernel) -> Score:
+    """A score that is a number; a LinAlgError that says what to do where it is not."""
+    if np.isfinite(total.log_likelihood) and np.isfinite(total.gradient).all():
+        return total
+    raise LinAlgError(
+        f"Kernel {kernel} gives a likelihood or a gradient that is not finite. Scale the inputs, or choose "
+        "hyper-parameters of their size."
+    )
+
+
+def with_coefficient_prior(score: Score, mean: MeanModel, coefficients: Floats) -> Score:
     """A score with the Gaussian prior of the mean's coefficients, if they have one."""
-    prior = gaussian_prior(observations.mean.coefficients, len(coefficients))
+    prior = gaussian_prior(mean.coefficients, len(coefficients))
     if prior is None:
         return score
-    precision, mean = prior
+    precision, location = prior
     normal = score.normal.copy()
     normal[:-1, :-1] += precision
-    normal[:-1, -1] += precision @ mean
-    penalty = 0.5 * float((coefficients - mean) @ precision @ (coefficients - mean))
+    normal[:-1, -1] += precision @ location
+    penalty = 0.5 * float((coefficients - location) @ precision @ (coefficients - location))
     return score._replace(normal=normal, log_likelihood=score.log_likelihood - penalty)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from compositegp.arrays import Floats
 from compositegp.composite import Observations
 from compositegp.learning.progress import Progress, Reporter
-from compositegp.learning.terms import Terms
+from compositegp.learning.terms import Source
 
 _ORDER_OF_MAGNITUDE = 1.0  # standard error of a log, beyond which it is not known
 _PATIENCE = 2**16
@@ -40,7 +40,7 @@ class Task:
     ----------
     data : Observations
         Its kernel is where to begin.
-    terms : Terms
+    terms : Source
     order : int array
         The order in which the blocks are read.
     coefficients : array of shape (q,)
@@ -54,7 +54,7 @@ class Task:
     """
 
     data: Observations
-    terms: Terms
+    terms: Source
     order: Any
     coefficients: Floats
     tolerance: float | None

@@ -108,15 +108,19 @@ def gather(
     stacks: Iterable[FactoredStack],
     latents: list[Latent],
     skip: bool,
+    n_blocks: int | None = None,
 ) -> list[Evidence]:
-    """Evidence of a composite about each of several latents, each block being factorised once."""
+    """Evidence of a composite about each of several latents, each block being factorised once.
+
+    What is skipped is negligible even if all of `n_blocks`, those of this composite if left out, were skipped too.
+    """
     totals = [Evidence.none(latent) for latent in latents]
     matters = np.ones((len(latents), composite.n_blocks), dtype=bool)
     # Coefficients of the mean that are part of the latent are told by every block, near or far.
     if skip and not isinstance(data.mean.coefficients, Basis):
         influence = Influence(data, composite)
         for number, latent in enumerate(latents):
-            matters[number] = influence.bounds(latent) > NEGLIGIBLE / composite.n_blocks
+            matters[number] = influence.bounds(latent) > NEGLIGIBLE / (n_blocks or composite.n_blocks)
     start = 0
     for factored in stacks:
         here = matters[:, start : start + len(factored.stack)]

@@ -159,6 +159,12 @@ def _blocks(groups: int, n: int) -> Stack:
     return _stack(np.arange(groups * n).reshape(groups, n))
 
 
+def predict_from(data: Observations, sets: Any, Z: Floats) -> Marginals:
+    """Predict each of M test points from its own set of observations: `sets` of shape (M, n) hold their indices."""
+    mean, variance = _predict(data, _stack(sets), Z[:, None, :])
+    return Marginals(mean[:, 0], variance[:, 0])
+
+
 def _predict(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
     """Means and variances at test points of shape (groups, g, d)."""
     n = stack.indices.shape[1]

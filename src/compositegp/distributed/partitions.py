@@ -1,0 +1,137 @@
+"""Partitions: the rows of a Dask collection, as arrays with segments, on the machine that has them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+
+from compositegp.arrays import Floats, Indices
+from compositegp.composite import segment
+
+_SPLIT_EVERY = 8  # results that are added up by one task
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Observations of one partition, and their segments.
+
+    Attributes
+    ----------
+    number : int
+        Which partition.
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    segments : list of int arrays
+    n_missing : int
+        Rows that were left out because their target is missing.
+    """
+
+    number: int
+    X: Floats
+    y: Floats
+    segments: list[Indices]
+    n_missing: int
+
+
+class Summary(NamedTuple):
+    """What the client has to know of a part.
+
+    Attributes
+    ----------
+    n_points, n_missing : int
+    sizes : int array
+        Points of each segment.
+    least, most : arrays of shape (d,)
+        Bounds of each column; infinite where the part is empty.
+    """
+
+    n_points: int
+    n_missing: int
+    sizes: Indices
+    least: Floats
+    most: Floats
+
+
+def parts_of(data: Any, y: Any, target: str | None, segment_size: int, scheme: str) -> tuple[list[Any], list[str]]:
+    """Parts (delayed) of a Dask data frame or of two Dask arrays, and the names of the columns, if they have some."""
+    if hasattr(data, "to_delayed") and hasattr(data, "columns"):
+        if target is None or target not in data.columns:
+            raise ValueError(f"target must be one of the columns {list(data.columns)}; found {target!r}.")
+        if y is not None:
+            raise ValueError("y is for arrays. A data frame has its target as a column, named by target.")
+        names = [str(name) for name in data.columns if name != target]
+        frames = data.to_delayed()
+        build = dask.delayed(_from_frame)
+        return [build(frame, number, target, segment_size, scheme) for number, frame in enumerate(frames)], names
+    if not (hasattr(data, "to_delayed") and hasattr(y, "to_delayed")):
+        raise ValueError(
+            "X must be a Dask data frame, or X and y Dask arrays; found "
+            f"{type(data).__name__} and {type(y).__name__}. Use CompositeGPRegressor for data in memory, or make it a "
+            "Dask collection: dask.dataframe.from_pandas, read_parquet or dask.array.from_array."
+        )
+    if data.ndim != 2 or y.ndim != 1 or data.chunks[0] != y.chunks[0] or len(data.chunks[1]) != 1:
+        raise ValueError(
+            f"X and y must be chunked alike along the rows, and X not along its columns; found chunks {data.chunks} "
+            f"and {y.chunks}. Use rechunk."
+        )
+    build = dask.delayed(_from_arrays)
+    pairs = zip(data.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
+    return [build(x, t, number, segment_size, scheme) for number, (x, t) in enumerate(pairs)], []
+
+
+def _from_frame(frame: Any, number: int, target: str, segment_size: int, scheme: str) -> Part:
+    columns = [name for name in frame.columns if name != target]
+    try:
+        X, y = frame[columns].to_numpy(dtype=np.float64), frame[target].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"partition {number} has a column that is not numeric ({error}). Drop it, or turn it into numbers first."
+        ) from error
+    return _from_arrays(X, y, number, segment_size, scheme)
+
+
+def _from_arrays(X: Any, y: Any, number: int, segment_size: int, scheme: str) -> Part:
+    points, targets = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    observed = ~np.isnan(targets)
+    points, targets = np.ascontiguousarray(points[observed]), np.ascontiguousarray(targets[observed])
+    if not (np.isfinite(points).all() and np.isfinite(targets).all()):
+        raise ValueError(
+            f"partition {number} has missing or infinite values in its columns. Drop those rows, or fill them in."
+        )
+    segments = _segments(points, segment_size, scheme) if len(points) else []
+    return Part(number, points, targets, segments, int(np.count_nonzero(~observed)))
+
+
+def _segments(points: Floats, segment_size: int, scheme: str) -> list[Indices]:
+    spreads = points.std(axis=0)
+    return segment(points / np.where(spreads > 0, spreads, 1.0), segment_size, scheme, random_state=0)
+
+
+def summarise(part: Part) -> Summary:
+    """What the client has to know of a part."""
+    d = part.X.shape[1]
+    return Summary(
+        len(part.X),
+        part.n_missing,
+        np.array([len(indices) for indices in part.segments], dtype=np.intp),
+        part.X.min(axis=0) if len(part.X) else np.full(d, np.inf),
+        part.X.max(axis=0) if len(part.X) else np.full(d, -np.inf),
+    )
+
+
+def sample_of(part: Part, numbers: Any) -> tuple[list[Floats], list[Floats]]:
+    """Points and targets of some segments."""
+    chosen = [part.segments[number] for number in numbers]
+    return [part.X[indices] for indices in chosen], [part.y[indices] for indices in chosen]
+
+
+def add_up(results: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
+    """One delayed result from many: a tree of sums, whose shape depends on their number alone."""
+    together = dask.delayed(combine)
+    while len(results) > 1:
+        results = [
+            together(results[start : start + _SPLIT_EVERY]) for start in range(0, len(results), _SPLIT_EVERY)
+        ]
+    return results[0]

@@ -1,0 +1,187 @@
+"""Predictions from partitions: test points go to where the data are, and what these say about them is added up."""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from scipy.spatial import KDTree
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.arrays import Floats
+from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, segment
+from compositegp.distributed.partitions import Part, Summary, add_up
+from compositegp.kernels import in_length_scales
+from compositegp.learning.terms import Terms
+from compositegp.means import as_mean
+from compositegp.posteriors import Marginals
+from compositegp.posteriors.groups import gather
+from compositegp.posteriors.nearest import predict_from
+from compositegp.posteriors.posterior import believe
+from compositegp.threads import blas_threads_for
+
+_MESSAGE = 2**21  # numbers in one result that travels between machines, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model, and data in partitions.
+
+    Attributes
+    ----------
+    kernel : scikit-learn kernel
+    mean : as in `posterior`
+    parts : list of delayed Part
+    summaries : list of Summary
+    conditioning_size : int
+    """
+
+    kernel: Kernel
+    mean: Any
+    parts: list[Any]
+    summaries: list[Summary]
+    conditioning_size: int
+
+    def by_composite(self, Z: Floats, group_size: int) -> Marginals:
+        """Every segment's evidence about each group of test points, added up over the partitions."""
+        width = group_size + as_mean(self.mean).columns(Z[:1]).shape[1] + 1
+        step = max(1, _MESSAGE // width**2)
+        groups = segment(Z, group_size, kernel=self.kernel)
+        result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
+        task, n_blocks = dask.delayed(_evidence), sum(len(summary.sizes) for summary in self.summaries)
+        for start in range(0, len(groups), step):
+            chosen = groups[start : start + step]
+            points = [Z[group] for group in chosen]
+            model = (self.kernel, self.mean, self.conditioning_size, points, n_blocks)
+            told = [
+                task(part, *model)
+                for part, summary in zip(self.parts, self.summaries, strict=True)
+                if summary.n_points
+            ]
+            (totals,) = dask.compute(add_up(told, _sum))
+            for group, own, total in zip(chosen, points, totals, strict=True):
+                belief = self._believe(own, total)
+                result.mean[group], result.variance[group] = belief.mean, belief.variance
+        return result
+
+    def _believe(self, points: Floats, total: Evidence) -> Any:
+        mean = as_mean(self.mean)
+        latent = Latent.prior(self.kernel, points, mean)
+        nothing = Observations(self.kernel, mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
+        return believe(nothing, latent, total)
+
+    def by_nearest(self, Z: Floats, size: int) -> Marginals:
+        """Each test point from the observations nearest to it in all the partitions."""
+        size = min(size, sum(summary.n_points for summary in self.summaries))
+        step = max(1, _MESSAGE // (size * (Z.shape[1] + 2)))
+        starts = range(0, len(Z), step)
+        found = [self._nearest(Z[start : start + step], size) for start in starts]
+        return Marginals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _nearest(self, Z: Floats, size: int) -> Marginals:
+        tests = in_length_scales(self.kernel, Z)
+        gaps = self._gaps(tests)
+        # A partition that reaches nearer than the last neighbour in the nearest partition may have a nearer one.
+        reach, order = np.full(len(Z), np.inf), gaps.argmin(axis=0)
+        distances = dask.delayed(_reach)
+        owners = [int(owner) for owner in np.unique(order)]
+        asked = [distances(self.parts[owner], self.kernel, tests[order == owner], size) for owner in owners]
+        for owner, found in zip(owners, dask.compute(*asked), strict=True):
+            reach[order == owner] = found
+        task = dask.delayed(_candidates)
+        near = [np.flatnonzero(gap <= reach) for gap in gaps]
+        told = [
+            task(self.parts[owner], self.kernel, tests, rows, size) for owner, rows in enumerate(near) if len(rows)
+        ]
+        (means, variances) = dask.compute(
+            dask.delayed(_predict)(add_up(told, _nearest_of), self.kernel, self.mean, Z, size)
+        )[0]
+        return Marginals(means, variances)
+
+    def _gaps(self, tests: Floats) -> Floats:
+        """Distance from each partition's bounding box to each test point, in length scales: (partitions, M)."""
+        gaps = np.full((len(self.parts), len(tests)), np.inf)
+        for owner, summary in enumerate(self.summaries):
+            if summary.n_points:
+                least, most = in_length_scales(self.kernel, np.stack([summary.least, summary.most]))
+                outside = np.maximum(least - tests, 0.0) + np.maximum(tests - most, 0.0)
+                gaps[owner] = np.sqrt((outside**2).sum(axis=1))
+        return gaps
+
+
+def _observations(part: Part, kernel: Kernel, mean: Any) -> Observations:
+    return Observations.checked(kernel, part.X, part.y, mean=mean, noise_variance=None)
+
+
+def _evidence(
+    part: Part, kernel: Kernel, mean: Any, conditioning_size: int, groups: list[Floats], n_blocks: int
+) -> list[Evidence]:
+    """What a partition says about each group of test points."""
+    data = _observations(part, kernel, mean)
+    numbers = np.arange(len(part.segments))
+    composite: Composite = Terms(data, part.segments, conditioning_size).take(numbers, kernel)
+    with blas_threads_for(0):  # the same bits in every process
+        latents = [Latent.prior(kernel, points, data.mean) for points in groups]
+        return gather(data, composite, factor_stacks(data, composite), latents, True, n_blocks)
+
+
+def _sum(told: list[list[Evidence]]) -> list[Evidence]:
+    return [reduce(Evidence.plus, parts) for parts in zip(*told, strict=True)]
+
+
+class Candidates(NamedTuple):
+    """The nearest observations found so far for each of M test points.
+
+    Attributes
+    ----------
+    distances : array of shape (M, size)
+        Infinite where there is none.
+    X, y : arrays of shape (M, size, d) and (M, size)
+    """
+
+    distances: Floats
+    X: Floats
+    y: Floats
+
+
+def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
+    """Distance from each test point to the last of its neighbours in a partition; infinite where it has too few."""
+    if len(part.X) < size:
+        return np.full(len(tests), np.inf)
+    tree = KDTree(in_length_scales(kernel, part.X))
+    return np.asarray(tree.query(tests, k=[size])[0][:, 0]) * (1 + 1e-9)
+
+
+def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Any, size: int) -> Candidates:
+    d, count = part.X.shape[1], min(size, len(part.X))
+    found = Candidates(
+        np.full((len(tests), size), np.inf), np.zeros((len(tests), size, d)), np.zeros((len(tests), size))
+    )
+    distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests[rows], k=[*range(1, count + 1)])
+    found.distances[rows, :count], found.X[rows, :count], found.y[rows, :count] = (
+        distances,
+        part.X[near],
+        part.y[near],
+    )
+    return found
+
+
+def _nearest_of(told: list[Candidates]) -> Candidates:
+    size = told[0].distances.shape[1]
+    distances = np.concatenate([each.distances for each in told], axis=1)
+    chosen = np.argsort(distances, axis=1, kind="stable")[:, :size]
+    X, y = (np.concatenate(arrays, axis=1) for arrays in ([e.X for e in told], [e.y for e in told]))
+    return Candidates(
+        np.take_along_axis(distances, chosen, axis=1),
+        np.take_along_axis(X, chosen[..., None], axis=1),
+        np.take_along_axis(y, chosen, axis=1),
+    )
+
+
+def _predict(found: Candidates, kernel: Kernel, mean: Any, Z: Floats, size: int) -> Marginals:
+    data = Observations.checked(
+        kernel, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), mean=mean, noise_variance=None
+    )
+    with blas_threads_for(0):
+        return predict_from(data, np.arange(len(Z) * size).reshape(len(Z), size), Z)

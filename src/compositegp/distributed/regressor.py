@@ -1,0 +1,225 @@
+"""The estimator for data in partitions."""
+
+from typing import Any
+
+import dask
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+
+from compositegp.arrays import Floats
+from compositegp.composite import Observations
+from compositegp.distributed.partitions import parts_of, sample_of, summarise
+from compositegp.distributed.prediction import Model
+from compositegp.distributed.terms import PartitionedTerms
+from compositegp.estimators.fitting import default_kernel
+from compositegp.kernels import diagonal
+from compositegp.learning import LearningResult
+from compositegp.learning.learn import SCALE_SEGMENTS, run, task_of
+from compositegp.learning.progress import Reporter
+from compositegp.messages import warn_caller
+from compositegp.validation import check_count, check_kernel, check_points
+
+_PREDICTIONS = ("nearest", "composite")
+
+
+class DistributedGPRegressor(BaseEstimator):  # type: ignore[misc]
+    """Gaussian-process regression on a Dask data frame or arrays, whose rows stay where they are.
+
+    Each partition is split into segments of its own. Learning sums scores and Fisher information over the partitions,
+    in a tree; prediction sends test points to the partitions, and what these say about them comes back. Results do
+    not depend on the number of workers, nor on any that die on the way.
+
+    Partitions of rows that are near each other (sorted by time, or by tile) make good segments; a partition is worked
+    on by one worker, which has to hold it.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        As in `CompositeGPRegressor`.
+    segment_size : int
+    segmentation : {"tree", "sequential", "interleaved", "random"}
+    conditioning_size : int
+        Earlier points of its own partition, the nearest, that each segment is conditioned on.
+    learn : bool
+        Whether hyper-parameters, and coefficients of the mean, are learned.
+    tolerance : float or None
+        As in `CompositeGPRegressor`: no more segments are read than it takes.
+    mean : None, number, callable, "constant", "linear" or Basis
+    prediction : {"nearest", "composite"}
+        ``nearest``: each test point from the observations nearest to it, whatever partition they are in. ``composite``:
+        the evidence of every segment about a group of test points, added up (the paper).
+    n_neighbors : int
+        For ``nearest``.
+    group_size : int
+        For ``composite``: test points that are predicted together.
+    persist : bool
+        Keep the partitions, as arrays, in the workers' memory from one pass to the next. Otherwise every pass reads
+        them again.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : scikit-learn kernel
+    mean_ : as `mean`, with the coefficients that were learned
+    learning_result_ : LearningResult or None
+    n_samples_ : int
+    feature_names_in_ : list of str
+        Where the data had names for their columns.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        segment_size: int = 512,
+        segmentation: str = "tree",
+        conditioning_size: int = 0,
+        learn: bool = True,
+        tolerance: float | None = 0.03,
+        mean: Any = None,
+        prediction: str = "nearest",
+        n_neighbors: int = 256,
+        group_size: int = 128,
+        persist: bool = True,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.segment_size = segment_size
+        self.segmentation = segmentation
+        self.conditioning_size = conditioning_size
+        self.learn = learn
+        self.tolerance = tolerance
+        self.mean = mean
+        self.prediction = prediction
+        self.n_neighbors = n_neighbors
+        self.group_size = group_size
+        self.persist = persist
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, target: str | None = None) -> "DistributedGPRegressor":
+        """Learn from a Dask data frame (`target` names a column) or from Dask arrays X (n, d) and y (n,).
+
+        Rows whose target is missing are left out, with a warning.
+
+        Returns
+        -------
+        self
+        """
+        if self.prediction not in _PREDICTIONS:
+            raise ValueError(f"prediction must be one of {', '.join(_PREDICTIONS)}; found {self.prediction!r}.")
+        size = check_count(self.segment_size, "segment_size")
+        parts, names = parts_of(X, y, target, size, self.segmentation)
+        if self.persist:
+            parts = list(dask.persist(*parts))
+        summaries = list(dask.compute(*[dask.delayed(summarise)(part) for part in parts]))
+        n = sum(summary.n_points for summary in summaries)
+        if not n:
+            raise ValueError("There is no row with a target: nothing to learn from.")
+        missing = sum(summary.n_missing for summary in summaries)
+        if missing:
+            warn_caller(
+                f"The target is missing in {missing} of {n + missing} rows, which are left out.", UserWarning
+            )
+        kernel, mean = self.kernel, self.mean
+        if kernel is None:
+            kernel, mean = default_kernel(len(summaries[0].least)), "constant" if mean is None else mean
+        result = None
+        if self.learn and len(check_kernel(kernel).theta):
+            terms = PartitionedTerms(parts, summaries, mean, self.conditioning_size)
+            result = self._learned(kernel, mean, terms)
+            kernel, mean = result.kernel, result.mean
+        self._model = Model(kernel, mean, parts, summaries, self.conditioning_size)
+        self.learning_result_ = result
+        self.n_samples_ = n
+        if names:
+            self.feature_names_in_ = names
+        return self
+
+    def _learned(self, kernel: Kernel, mean: Any, terms: PartitionedTerms) -> LearningResult:
+        generator = check_random_state(self.random_state)
+        order = generator.permutation(len(terms))
+        places = terms.places(order[:SCALE_SEGMENTS])
+        chosen = [dask.delayed(sample_of)(terms.parts[owner], numbers) for owner, numbers in places.items()]
+        drawn = dask.compute(*chosen)
+        points, targets = ([array for some in drawn for array in some[k]] for k in (0, 1))
+        data = Observations.checked(
+            kernel, np.concatenate(points), np.concatenate(targets), mean=mean, noise_variance=None
+        )
+        stops = np.cumsum([len(part) for part in points])
+        task = task_of(
+            data,
+            np.split(np.arange(stops[-1]), stops[:-1]),
+            terms,
+            order,
+            start="data",
+            tolerance=self.tolerance,
+            seed=int(generator.randint(2**31)),
+            n_restarts=0,
+            n_jobs=None,
+            reporter=Reporter(None, False, len(terms)),
+        )
+        result = run(task, "composite_likelihood", mean, "raise")
+        for message in result.messages:
+            if not (self.kernel is None and message.parameters):
+                warn_caller(message.text, message.category)
+        return result
+
+    def predict(self, Z: Any, return_std: bool = False, *, latent: bool = False) -> Any:
+        """Predict the target at test points.
+
+        Parameters
+        ----------
+        Z : array or data frame of shape (M, d), in memory or a Dask collection
+            Of a data frame the columns that the model was fitted to are taken.
+        return_std : bool
+        latent : bool
+            Error bars of the noise-free f rather than of a new observation.
+
+        Returns
+        -------
+        mean : array of shape (M,)
+        std : array of shape (M,)
+            With `return_std`.
+        """
+        model = self._fitted()
+        points = check_points(self._points(Z), "Z", len(model.summaries[0].least))
+        if self.prediction == "composite":
+            found = model.by_composite(points, check_count(self.group_size, "group_size"))
+        else:
+            found = model.by_nearest(points, check_count(self.n_neighbors, "n_neighbors"))
+        if not return_std:
+            return found.mean
+        variance = found.variance
+        if not latent:
+            noise = diagonal(model.kernel, points) - diagonal(model.kernel, points, noise=False)
+            variance = variance + np.maximum(noise, 0.0)
+        return found.mean, np.sqrt(variance)
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel with its learned hyper-parameters."""
+        return self._fitted().kernel
+
+    @property
+    def mean_(self) -> Any:
+        """The mean, with its coefficients where they were learned."""
+        return self._fitted().mean
+
+    def _points(self, Z: Any) -> Floats:
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and hasattr(Z, "columns"):
+            absent = [name for name in names if name not in Z.columns]
+            if absent:
+                raise ValueError(f"Z lacks the columns {', '.join(absent)} that the model was fitted to.")
+            Z = Z[names]
+        if hasattr(Z, "compute"):
+            Z = Z.compute()
+        return np.asarray(Z, dtype=np.float64)
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "_model"):
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
+        return self._model

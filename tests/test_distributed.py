@@ -1,0 +1,331 @@
+"""Data in partitions on a cluster of two worker processes, against the same on one machine."""
+
+import itertools
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import composite_gp
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+from compositegp import Basis, Composite, CompositeGPRegressor, learn, nearest, segment
+from compositegp.composite import Observations
+from compositegp.learning.passes import total_score
+
+pytest.importorskip("distributed")
+import dask
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
+
+from compositegp.distributed import DistributedGPRegressor
+from compositegp.distributed.partitions import add_up, parts_of, summarise
+from compositegp.distributed.terms import PartitionedTerms
+
+KERNEL = ConstantKernel() * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
+KNOWN = 1.2 * Matern([0.8, 1.1], nu=1.5) + WhiteKernel(0.05)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(cluster) as found:
+        found.wait_for_workers(2)
+        yield found
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.uniform(0, 6, size=(600, 2))
+    y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=600)
+    return pd.DataFrame({"a": X[:, 0], "y": y, "b": X[:, 1]}).sort_values("a", ignore_index=True)
+
+
+def arrays_of(table):
+    return np.ascontiguousarray(table[["a", "b"]]), table["y"].to_numpy()
+
+
+def pieces(table, npartitions):
+    """Which rows are in which partition, and the segments that they are split into."""
+    frame = dd.from_pandas(table, npartitions=npartitions)
+    sizes = [len(frame.partitions[number].compute()) for number in range(frame.npartitions)]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    X = arrays_of(table)[0]
+    segments = []
+    for start, stop in itertools.pairwise(starts):
+        inside = X[start:stop]
+        segments += [start + part for part in segment(inside / inside.std(axis=0), 50)]
+    return frame, segments
+
+
+class TestLearning:
+    def test_is_that_of_one_machine_with_the_same_segments(self, table, client):
+        frame, segments = pieces(table, 5)
+        X, y = arrays_of(table)
+        found = DistributedGPRegressor(KERNEL, segment_size=50, tolerance=None).fit(frame, target="y")
+        expected = learn(KERNEL, X, y, segments, tolerance=None)
+        errors = np.sqrt(np.diagonal(expected.theta_covariance))
+        assert (np.abs(found.kernel_.theta - expected.theta) < 0.2 * errors).all()
+        assert found.learning_result_.log_likelihood == pytest.approx(expected.log_likelihood, abs=0.02)
+        assert found.n_samples_ == 600
+        assert found.feature_names_in_ == ["a", "b"]
+
+    @pytest.mark.parametrize("mean", [None, Basis("linear", np.ones(3), np.eye(3))])
+    def test_scores_are_those_of_one_machine_to_the_last_digits(self, table, client, mean):
+        frame, segments = pieces(table, 5)
+        X, y = arrays_of(table)
+        parts = parts_of(frame, None, "y", 50, "tree")[0]
+        terms = PartitionedTerms(parts, list(dask.compute(*map(dask.delayed(summarise), parts))), mean, 0)
+        beta, numbers = np.zeros(0) if mean is None else np.array([0.5, -1.0, 2.0]), [0, 3, 4, 11]
+        found = terms.read(numbers, KNOWN).score(KNOWN, beta, probes=0, seed=0, n_jobs=None)
+        data = Observations.checked(KNOWN, X, y, mean=mean, noise_variance=None)
+        expected = total_score(data, Composite.marginal([segments[number] for number in numbers]), beta)
+        assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
+        np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9)
+        np.testing.assert_allclose(found.normal, expected.normal, rtol=1e-9)
+        assert found.n_points == expected.n_points
+
+    def test_coefficients_of_the_mean_are_added_up_too(self, table, client):
+        table = table.assign(y=table.y + 3 * table.a - 2 * table.b)
+        frame, segments = pieces(table, 4)
+        X, y = arrays_of(table)
+        found = DistributedGPRegressor(KERNEL, segment_size=50, tolerance=None, mean="linear").fit(
+            frame, target="y"
+        )
+        expected = learn(KERNEL, X, y, segments, tolerance=None, mean="linear")
+        errors = np.sqrt(np.diagonal(expected.mean_covariance))
+        assert (np.abs(found.mean_.coefficients - expected.mean_coefficients) < 0.1 * errors).all()
+        np.testing.assert_allclose(np.diagonal(found.mean_.covariance), errors**2, rtol=0.1)
+
+    def test_conditioning_stays_inside_a_partition(self, table, client):
+        frame, _ = pieces(table, 3)
+        model = DistributedGPRegressor(KERNEL, segment_size=50, conditioning_size=20, tolerance=None)
+        plain = DistributedGPRegressor(KERNEL, segment_size=50, tolerance=None).fit(frame, target="y")
+        found = model.fit(frame, target="y")
+        assert found.learning_result_.log_likelihood > plain.learning_result_.log_likelihood + 10
+
+    def test_works_without_a_cluster_and_from_arrays(self, table):
+        X, y = arrays_of(table)
+        chunks = da.from_array(X, chunks=(150, 2)), da.from_array(y, chunks=150)
+        with dask.config.set(scheduler="synchronous"):
+            found = DistributedGPRegressor(segment_size=50).fit(*chunks)
+            mean, std = found.predict(X[:9] + 0.01, return_std=True)
+        truth = np.sin(X[:9] + 0.01).sum(axis=1)
+        assert (np.abs(mean - truth) < 4 * std).all()
+        assert std.max() < 0.3
+
+    @pytest.mark.filterwarnings("ignore")  # Dask's own, about pandas
+    def test_parquet_that_is_read_anew_for_every_pass(self, table, client, tmp_path):
+        dd.from_pandas(table, npartitions=4).to_parquet(tmp_path / "table")
+        frame = dd.read_parquet(tmp_path / "table")
+        kept = DistributedGPRegressor(KERNEL, segment_size=50).fit(frame, target="y")
+        reread = DistributedGPRegressor(KERNEL, segment_size=50, persist=False).fit(frame, target="y")
+        np.testing.assert_array_equal(reread.kernel_.theta, kept.kernel_.theta)
+
+
+class TestPrediction:
+    def test_composite_is_the_sum_over_all_the_segments(self, table, client, rng):
+        frame, segments = pieces(table, 5)
+        X, y = arrays_of(table)
+        Z = rng.uniform(0, 6, size=(12, 2))
+        options = {"learn": False, "segment_size": 50, "prediction": "composite"}
+        mean, std = (
+            DistributedGPRegressor(KNOWN, **options).fit(frame, target="y").predict(Z, return_std=True, latent=True)
+        )
+        expected, covariance = composite_gp(KNOWN, X, y, Z, [(part, 1.0) for part in segments])
+        np.testing.assert_allclose(mean, expected, atol=1e-5)
+        np.testing.assert_allclose(std**2, np.diag(covariance), atol=1e-5)
+
+    def test_groups_are_predicted_one_by_one(self, table, client, rng):
+        frame, _ = pieces(table, 3)
+        Z = rng.uniform(0, 6, size=(30, 2))
+        model = DistributedGPRegressor(KNOWN, learn=False, segment_size=50, prediction="composite", group_size=10)
+        mean = model.fit(frame, target="y").predict(Z)
+        for group in segment(Z, 10, kernel=KNOWN):
+            np.testing.assert_allclose(model.predict(Z[group]), mean[group], atol=1e-8)
+
+    @pytest.mark.parametrize("npartitions", [1, 5, 40])
+    @pytest.mark.parametrize("mean", [None, "linear"])
+    def test_nearest_looks_into_all_the_partitions(self, table, client, rng, npartitions, mean):
+        frame = dd.from_pandas(table, npartitions=npartitions)
+        X, y = arrays_of(table)
+        Z = rng.uniform(-1, 7, size=(20, 2))
+        model = DistributedGPRegressor(KNOWN, learn=mean is not None, mean=mean, n_neighbors=25).fit(
+            frame, target="y"
+        )
+        found, std = model.predict(Z, return_std=True)
+        expected = nearest(model.kernel_, X, y, Z, size=25, mean=model.mean_)
+        noise = model.kernel_.k2.noise_level
+        np.testing.assert_allclose(found, expected.mean, atol=1e-8)
+        np.testing.assert_allclose(std**2, expected.variance + noise, atol=1e-8)
+
+    def test_unsorted_partitions_give_the_same(self, table, client, rng):
+        Z = rng.uniform(0, 6, size=(20, 2))
+        shuffled = table.sample(frac=1, random_state=0, ignore_index=True)
+        found = [
+            DistributedGPRegressor(KNOWN, learn=False, n_neighbors=25)
+            .fit(dd.from_pandas(each, npartitions=4), target="y")
+            .predict(Z)
+            for each in (table, shuffled)
+        ]
+        np.testing.assert_allclose(*found, atol=1e-10)
+
+    def test_test_points_may_be_frames_of_any_kind(self, table, client):
+        frame, _ = pieces(table, 2)
+        model = DistributedGPRegressor(KNOWN, learn=False).fit(frame, target="y")
+        expected = model.predict(arrays_of(table)[0][:7])
+        np.testing.assert_allclose(model.predict(table[["b", "a"]].head(7)), expected)
+        np.testing.assert_allclose(model.predict(dd.from_pandas(table.head(7), npartitions=2)), expected)
+
+
+def kill_one_worker_while(client, work):
+    """Run `work` in a thread, kill a worker process once tasks are running on it, and return the result."""
+    result = []
+    thread = threading.Thread(target=lambda: result.append(work()))
+    thread.start()
+    victim = None
+    while thread.is_alive() and victim is None:
+        busy = [address for address, tasks in client.processing().items() if tasks]
+        if busy:
+            info = client.scheduler_info()["workers"].get(busy[0])
+            victim = None if info is None else client.run(os.getpid, workers=[busy[0]])[busy[0]]
+        time.sleep(0.01)
+    killed = thread.is_alive()
+    os.kill(victim, signal.SIGKILL)
+    thread.join(timeout=120)
+    assert not thread.is_alive()
+    return result[0], killed
+
+
+def slow(part):
+    time.sleep(0.05)
+    return part
+
+
+class TestAWorkerDies:
+    @pytest.mark.filterwarnings("ignore")
+    def test_nothing_changes(self, table):
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            frame = dd.from_pandas(table, npartitions=8).map_partitions(slow, meta=table)
+            Z = arrays_of(table)[0][:40] + 0.02
+            options = {"segment_size": 50, "prediction": "composite", "tolerance": 0.5, "persist": False}
+
+            def work():
+                model = DistributedGPRegressor(KERNEL, **options).fit(frame, target="y")
+                return model.kernel_.theta, *model.predict(Z, return_std=True)
+
+            undisturbed = work()
+            found, killed = kill_one_worker_while(client, work)
+            assert killed, "the work was over before the worker died"
+            for theirs, ours in zip(undisturbed, found, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+class TestJoblib:
+    def test_the_estimator_runs_on_a_dask_cluster_with_the_same_bits(self, client, rng):
+        import joblib
+
+        X = rng.uniform(0, 12, size=(900, 2))
+        y = np.linalg.cholesky(KNOWN(X)) @ rng.normal(size=900)
+        Z = rng.uniform(0, 6, size=(200, 2))
+
+        def work(**options):
+            model = CompositeGPRegressor(KERNEL, segment_size=100, n_neighbors=64, **options).fit(X, y)
+            return model.kernel_.theta, *model.predict(Z, return_std=True)
+
+        expected = work()
+        with joblib.parallel_config(backend="dask"):
+            found = work(n_jobs=-1)
+        for theirs, ours in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+class TestBadInput:
+    def test_is_named(self, table, client):
+        frame = dd.from_pandas(table, npartitions=2)
+        with pytest.raises(ValueError, match="target must be one of the columns"):
+            DistributedGPRegressor().fit(frame, target="z")
+        with pytest.raises(ValueError, match="CompositeGPRegressor for data in memory"):
+            DistributedGPRegressor().fit(*arrays_of(table))
+        X, y = arrays_of(table)
+        with pytest.raises(ValueError, match="rechunk"):
+            DistributedGPRegressor().fit(da.from_array(X, chunks=(100, 2)), da.from_array(y, chunks=150))
+        with pytest.raises(ValueError, match="prediction must be one of"):
+            DistributedGPRegressor(prediction="fitc").fit(frame, target="y")
+        with pytest.raises(NotFittedError, match="not fitted"):
+            DistributedGPRegressor().predict(X)
+        with pytest.raises(ValueError, match="partition 1 has a column that is not numeric"):
+            DistributedGPRegressor().fit(
+                dd.from_pandas(table.assign(a=table.a.astype(object).where(table.a < 5, "x")), npartitions=2),
+                target="y",
+            )
+        with pytest.raises(ValueError, match="partition . has missing or infinite"):
+            DistributedGPRegressor().fit(dd.from_pandas(table.assign(b=np.nan), npartitions=2), target="y")
+        model = DistributedGPRegressor(KNOWN, learn=False).fit(frame, target="y")
+        with pytest.raises(ValueError, match="lacks the columns b"):
+            model.predict(table[["a"]])
+
+    def test_missing_targets_are_left_out(self, table, client):
+        X, y = arrays_of(table)
+        holed = table.assign(y=table.y.where(table.index % 3 > 0))
+        with pytest.warns(UserWarning, match="missing in 200 of 600 rows"):
+            model = DistributedGPRegressor(KNOWN, learn=False, n_neighbors=30).fit(
+                dd.from_pandas(holed, npartitions=3), target="y"
+            )
+        kept = table.index % 3 > 0
+        np.testing.assert_allclose(
+            model.predict(X[:5]), nearest(KNOWN, X[kept], y[kept], X[:5], size=30).mean, atol=1e-8
+        )
+
+    def test_empty_partitions_and_no_data(self, table, client):
+        frame = dd.from_pandas(table, npartitions=4)
+        half = frame[frame.a < 2.5]  # leaves some of the partitions empty
+        X, _ = arrays_of(table[table.a < 2.5])
+        for prediction in ("nearest", "composite"):
+            model = DistributedGPRegressor(KNOWN, learn=False, prediction=prediction, n_neighbors=30)
+            found = model.fit(half, target="y").predict(X[:5])
+            assert np.abs(found - np.sin(X[:5]).sum(axis=1)).max() < 0.3
+        with pytest.raises(ValueError, match="no row with a target"):
+            DistributedGPRegressor().fit(frame[frame.a < -1], target="y")
+
+
+def test_sums_are_trees_of_the_same_shape_for_any_scheduler():
+    numbers = [dask.delayed(1.0 / (1 + n)) for n in range(100)]
+    with dask.config.set(scheduler="synchronous"):
+        (one,) = dask.compute(add_up(numbers, sum))
+    with dask.config.set(scheduler="threads"):
+        (other,) = dask.compute(add_up(numbers, sum))
+    assert one == other == pytest.approx(sum(1 / (1 + n) for n in range(100)))
+
+
+def test_segments_are_those_of_each_partition(table):
+    parts, names = parts_of(dd.from_pandas(table, npartitions=3), None, "y", 64, "tree")
+    assert names == ["a", "b"]
+    with dask.config.set(scheduler="synchronous"):
+        for part in dask.compute(*parts):
+            np.testing.assert_array_equal(np.sort(np.concatenate(part.segments)), np.arange(len(part.X)))
+            assert max(map(len, part.segments)) <= 64
+
+
+def test_composite_needs_no_partitions():
+    """One partition, one segment: the exact Gaussian process."""
+    X = np.linspace(0, 3, 40)[:, None]
+    y, kernel = np.sin(X[:, 0]), RBF() + WhiteKernel(0.01)
+    with dask.config.set(scheduler="synchronous"):
+        model = DistributedGPRegressor(kernel, learn=False, prediction="composite")
+        mean = model.fit(da.from_array(X, chunks=(40, 1)), da.from_array(y, chunks=40)).predict(X[:3] + 0.01)
+    expected, _ = composite_gp(kernel, X, y, X[:3] + 0.01, Composite.full(40).terms)
+    np.testing.assert_allclose(mean, expected, atol=1e-6)
