@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF
 from strategies import seeds
 
-from compositegp import segment
+from compositegp import conditioning_sets, segment
 from compositegp.composite.segments import SCHEMES
 
 
@@ -101,3 +102,20 @@ def test_constant_inputs(X):
 def test_bad_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         segment(np.zeros((3, 1)), **arguments)
+
+
+@pytest.mark.parametrize("d", [1, 2, 6])
+def test_conditioning_sets_of_many_points_are_as_near_as_those_of_a_look_at_all(d, rng):
+    X = rng.uniform(size=(40_000, d))
+    segments = segment(X, 250)
+    some = np.arange(20, 160)  # searches enough for the cells
+    by_cells = conditioning_sets(X, segments, 50, only=some)
+    earlier = np.cumsum([len(part) for part in segments])
+    order = np.concatenate(segments)
+    for number, found in list(zip(some, by_cells, strict=True))[::20]:
+        before = order[: earlier[number - 1]]
+        assert np.isin(found, before).all()
+        assert len(np.unique(found)) == 50
+        distances = cdist(X[before], X[segments[number]]).min(axis=1)
+        reached = cdist(X[found], X[segments[number]]).min(axis=1)
+        assert reached.mean() < 1.1 * np.sort(distances)[:50].mean() + 1e-9

@@ -3,17 +3,19 @@
 from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.arrays import Floats, Indices
+from compositegp.composite.segments import segment
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_index_sets, check_kernel, check_points
 
 _POOL = 8  # candidates kept for each point wanted, by distance to the centre of the segment
-_MANY_POINTS = 20_000  # beyond which a k-d tree finds candidates faster than a look at all points, if there are
-_FEW_COLUMNS = 4
+_MANY_POINTS = 20_000  # beyond which candidates are looked for in cells, not among all the points
+_MANY_SEARCHES = 128  # segments that it takes to make up for building the cells
+_CELL = 256  # points in a cell, at most
+_MARGIN = 12.0  # points in the nearest cells, for each one wanted: in many columns near cells may be far away
 _ROWS = 2**14  # candidates whose distances to a segment are held at once
 
 
@@ -24,9 +26,8 @@ def conditioning_sets(
 
     Earlier points are those of the segments before it in the list, so the order of `segments` matters:
     in time, newest first conditions the old on the new. Of the ``8 * size`` earlier points nearest to the
-    centre of the segment, those nearest to any one of its points are taken. In up to four columns a k-d tree
-    finds them; in more, a look at all earlier points for each segment, so that time grows as n² / segment size.
-    Memory grows as n.
+    centre of the segment, those nearest to any one of its points are taken. Among many points the former are looked for
+    in the cells of a tree nearest to that centre, so that time and memory grow as n.
 
     Parameters
     ----------
@@ -53,10 +54,11 @@ def conditioning_sets(
         raise ValueError(f"segments name point {order.max()}, but X has only {len(points)} points.")
     if kernel is not None:
         points = in_length_scales(check_kernel(kernel), points)
-    finder = _Finder(points[order], size)
+    numbers = np.arange(len(parts)) if only is None else np.asarray(only)
+    finder = _Finder(points[order], size, len(numbers))
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     sets = []
-    for number in range(len(parts)) if only is None else only:
+    for number in numbers:
         sets.append(np.sort(order[finder.find(starts[number], starts[number + 1])]))
     return sets
 
@@ -64,24 +66,24 @@ def conditioning_sets(
 class _Finder:
     """Finds, for a run of points in an ordered set, the nearest points before it."""
 
-    def __init__(self, points: Floats, size: int) -> None:
+    def __init__(self, points: Floats, size: int, n_searches: int) -> None:
         self._points = points - points.mean(axis=0) if len(points) else points
         self._half_squares = 0.5 * np.einsum("nd,nd->n", self._points, self._points)
         self._size = size
-        indexable = len(points) > _MANY_POINTS and points.shape[1] <= _FEW_COLUMNS
-        self._tree = KDTree(self._points) if indexable and size else None
+        worth_it = len(points) > _MANY_POINTS and n_searches > _MANY_SEARCHES and size > 0
+        self._cells = _Cells(self._points) if worth_it else None
 
     def find(self, start: int, stop: int) -> Indices:
         """Positions of the points before `start` that are nearest to the points from `start` to `stop`."""
-        segment = self._points[start:stop]
+        own = self._points[start:stop]
         if start <= self._size:
             return np.arange(start)
-        if self._size == 0 or not len(segment):
+        if self._size == 0 or not len(own):
             return np.arange(0)
-        pool = self._around(segment.mean(axis=0), start)
+        pool = self._around(own.mean(axis=0), start)
         distances = np.concatenate(
             [
-                cdist(self._points[pool[row : row + _ROWS]], segment, "sqeuclidean").min(axis=1)
+                cdist(self._points[pool[row : row + _ROWS]], own, "sqeuclidean").min(axis=1)
                 for row in range(0, len(pool), _ROWS)
             ]
         )
@@ -92,12 +94,36 @@ class _Finder:
         wanted = _POOL * self._size
         if start <= wanted:
             return np.arange(start)
-        if self._tree is not None and start > len(self._points) // 8:
-            count = 2 * wanted * len(self._points) // start
-            _, near = self._tree.query(centre, k=min(count, len(self._points)))
-            earlier = near[near < start]
-            if len(earlier) >= wanted:  # nearest first
-                return np.asarray(earlier[:wanted])
+        if self._cells is not None and start > _POOL * wanted:
+            nearby = self._cells.around(centre, start, wanted)
+        else:
+            nearby = np.arange(start)
         # Half the squared distance, less a constant.
-        from_centre = self._half_squares[:start] - self._points[:start] @ centre
-        return np.argpartition(from_centre, wanted)[:wanted]
+        from_centre = self._half_squares[nearby] - self._points[nearby] @ centre
+        return nearby[np.argpartition(from_centre, wanted)[:wanted]] if len(nearby) > wanted else nearby
+
+
+class _Cells:
+    """Points in small local cells, which are looked up by their centres: in any number of columns."""
+
+    def __init__(self, points: Floats) -> None:
+        cells = segment(points, _CELL)
+        self._count = len(points)
+        self._members = np.concatenate(cells)
+        self._stops = np.cumsum([len(cell) for cell in cells])
+        self._starts = self._stops - [len(cell) for cell in cells]
+        self._centres = np.add.reduceat(points[self._members], self._starts) / (self._stops - self._starts)[:, None]
+
+    def around(self, centre: Floats, start: int, wanted: int) -> Indices:
+        """As many as wanted, or more, of the positions before `start`, from the cells nearest to a centre."""
+        distances = ((self._centres - centre) ** 2).sum(axis=1)
+        count = int(np.ceil(_MARGIN * wanted / _CELL * self._count / start)) + 1
+        while True:
+            near = (
+                np.argpartition(distances, count)[:count] if count < len(distances) else np.arange(len(distances))
+            )
+            members = np.concatenate([self._members[self._starts[cell] : self._stops[cell]] for cell in near])
+            earlier = members[members < start]
+            if len(earlier) >= wanted or count >= len(distances):
+                return np.sort(earlier)
+            count *= 2

@@ -10,7 +10,7 @@ from compositegp.arrays import Array, Floats, diagonals, fetch, like
 from compositegp.composite.composite import Stack
 from compositegp.composite.factors import Observations, factor_covariance
 from compositegp.kernels import Linearized, linearize
-from compositegp.linalg import invert_lower, lower_of_weighted_inverse, solve_lower
+from compositegp.linalg import last_rows_of_inverse, lower_of_weighted_inverse, solve_lower, solve_upper_vectors
 
 
 class Score(NamedTuple):
@@ -80,14 +80,17 @@ def score(
     weights = like(stack.row_weights, lower)
     residuals = columns[..., -1] - columns[..., :-1] @ like(coefficients, lower)
     log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - xp.log(diagonals(lower))
-    inverse = invert_lower(xp.asarray(lower, copy=True) if probes > 0 else lower)
+    # The first stages of a block, if they have no weight, are only conditioned on: their rows of C⁻¹ are not needed.
+    first = 0 if probes < 0 else _first_weighted(stack)
+    conditioned = solve_upper_vectors(lower[:, :first, :first], residuals[:, :first])
+    rows = last_rows_of_inverse(xp.asarray(lower, copy=True) if probes > 0 and not first else lower, first)
     if probes < 0:
-        fisher = _exact_fisher(stack, linearized, inverse)
+        fisher = _exact_fisher(stack, linearized, rows)
     elif probes:
-        fisher = _probed_fisher(stack, linearized, lower, inverse, probes, seed)
+        fisher = _probed_fisher(stack, linearized, lower, rows, probes, seed)
     else:
         fisher = None
-    cotangent = _negative_cotangent(stack, inverse, residuals, weights)
+    cotangent = _negative_cotangent(stack, rows, conditioned, residuals, weights)
     gradient = fetch(-xp.sum(linearized.pullback(cotangent), axis=0))
     flat = columns.reshape(-1, columns.shape[-1])
     return Score(
@@ -100,15 +103,27 @@ def score(
     )
 
 
-def _negative_cotangent(stack: Stack, inverse: Array, residuals: Array, weights: Array) -> Array:
+def _first_weighted(stack: Stack) -> int:
+    """Where the first stage begins that has a weight in some block."""
+    weighted = np.flatnonzero(stack.weights.any(axis=0))
+    return 0 if not len(weighted) or weighted[0] == 0 else stack.stops[weighted[0] - 1]
+
+
+def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals: Array, weights: Array) -> Array:
     """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
 
-    Overwrites the inverse.
+    From the last rows of C⁻¹ and, of the points before them, C⁻ᵀ times their residuals. Overwrites the rows.
     """
+    first = conditioned.shape[1]
     terms = [(stop, weight) for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True) if weight.any()]
-    alphas = [(residuals[:, None, :stop] @ inverse[:, :stop, :stop])[:, 0] for stop, _ in terms]
+    alphas = []
+    for stop, _ in terms:
+        alpha = (residuals[:, None, first:stop] @ rows[:, : max(stop - first, 0), :stop])[:, 0]
+        if first:
+            alpha[:, :first] += conditioned[:, : min(first, stop)]
+        alphas.append(alpha)
     # K_S⁻¹ = C_S⁻ᵀ C_S⁻¹, and C_S⁻¹ is the leading part of C⁻¹: the weight of a stage is the weight of its rows.
-    cotangent = lower_of_weighted_inverse(inverse, weights)
+    cotangent = lower_of_weighted_inverse(rows, weights[:, first:])
     halves = diagonals(cotangent)
     halves *= 0.5
     for (stop, weight), alpha in zip(terms, alphas, strict=True):
@@ -130,7 +145,7 @@ def _exact_fisher(stack: Stack, linearized: Linearized, inverse: Array) -> Array
 
 
 def _probed_fisher(
-    stack: Stack, linearized: Linearized, lower: Array, inverse: Array, probes: int, seed: int
+    stack: Stack, linearized: Linearized, lower: Array, rows: Array, probes: int, seed: int
 ) -> Array:
     """The same by random signs t: E[(tᵀ A_i)[b] (tᵀ A_j)[b]] = Σ_a A_i[a,b] A_j[a,b].
 
@@ -138,7 +153,7 @@ def _probed_fisher(
     up to its end, and c_b is 2 for points of earlier stages: (a, b) then stands for the pair (b, a) too.
     """
     blocks, n = stack.indices.shape
-    xp = array_namespace(lower)
+    xp, first = array_namespace(lower), n - rows.shape[1]
     total, start = 0.0, 0
     for stage, stop in enumerate(stack.stops):
         weight = stack.weights[:, stage]
@@ -149,14 +164,14 @@ def _probed_fisher(
                     for number in stack.numbers
                 ]
             )
-            vectors = inverse[:, start:stop].mT @ like(2.0 * signs - 1.0, inverse)
+            vectors = rows[:, start - first : stop - first].mT @ like(2.0 * signs - 1.0, rows)
             moved = linearized.products(xp.ones_like(lower), vectors)
             p = moved.shape[1]
             side_by_side = xp.moveaxis(moved, 1, 2).reshape(blocks, n, p * probes)
-            rows = solve_lower(lower, side_by_side).reshape(blocks, n, p, probes)[:, :stop]
+            whitened = solve_lower(lower, side_by_side).reshape(blocks, n, p, probes)[:, :stop]
             counts = np.where(np.arange(stop) < start, 2.0, 1.0)
-            pairs = like(0.5 / probes * weight[:, None] * counts, rows)
-            weighted = pairs[:, :, None, None] * rows
-            total = total + xp.tensordot(weighted, rows, axes=((0, 1, 3), (0, 1, 3)))
+            pairs = like(0.5 / probes * weight[:, None] * counts, whitened)
+            weighted = pairs[:, :, None, None] * whitened
+            total = total + xp.tensordot(weighted, whitened, axes=((0, 1, 3), (0, 1, 3)))
         start = stop
     return total

@@ -14,11 +14,13 @@ from compositegp.linalg.seam import (
     cholesky,
     cholesky_of_complement,
     invert_lower,
+    last_rows_of_inverse,
     lower_of_weighted_inverse,
     psd_root,
     solve_lower,
     solve_lower_vectors,
     solve_right,
+    solve_upper_vectors,
 )
 
 __all__ = [
@@ -33,9 +35,11 @@ __all__ = [
     "cholesky",
     "cholesky_of_complement",
     "invert_lower",
+    "last_rows_of_inverse",
     "lower_of_weighted_inverse",
     "psd_root",
     "solve_lower",
     "solve_lower_vectors",
     "solve_right",
+    "solve_upper_vectors",
 ]

@@ -74,9 +74,22 @@ def invert_lower(lower: Array) -> Array:
     return inverse
 
 
-def lower_of_weighted_inverse(inverse: Array, weights: Array) -> Array:
-    """Lower triangles of inverseᵀ diag(weights) inverse."""
-    return (inverse.mT @ (weights[..., None] * inverse)).tril_()
+def last_rows_of_inverse(lower: Array, first: int) -> Array:
+    """Rows of the inverses from `first` on."""
+    # [−C₂₂⁻¹ C₂₁ C₁₁⁻¹, C₂₂⁻¹], the product with C₁₁⁻¹ by a solve
+    own, across = invert_lower(lower[..., first:, first:]), lower[..., first:, :first]
+    before = _torch().linalg.solve_triangular(lower[..., :first, :first], across, upper=False, left=False)
+    return _torch().cat([-(own @ before), own], dim=-1)
+
+
+def solve_upper_vectors(lower: Array, b: Array) -> Array:
+    """lower⁻ᵀ b for vectors."""
+    return _torch().linalg.solve_triangular(lower.mT, b[..., None], upper=True)[..., 0]
+
+
+def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
+    """Lower triangles of rowsᵀ diag(weights) rows."""
+    return (rows.mT @ (weights[..., None] * rows)).tril_()
 
 
 def solve_right(lower: Array, B: Array) -> Array:

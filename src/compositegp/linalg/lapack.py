@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.linalg.blas import dsyrk, dtrsm
+from scipy.linalg.blas import dsyrk, dtrsm, dtrsv
 from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
 
 from compositegp.arrays import Floats, diagonals
@@ -108,21 +108,45 @@ def _on_and_below(n: int) -> Floats:
     return np.tri(n)
 
 
-def lower_of_weighted_inverse(inverse: Floats, weights: Floats) -> Floats:
-    """Lower triangles of inverseᵀ diag(weights) inverse, in place."""
-    n = inverse.shape[-1]
+def last_rows_of_inverse(lower: Floats, first: int) -> Floats:
+    """Rows of the inverses from `first` on."""
+    n = lower.shape[-1]
+    rows = np.zeros((*lower.shape[:-2], n - first, n))
+    for matrix, out in zip(lower.reshape(-1, n, n), rows.reshape(-1, n - first, n), strict=True):
+        # [−C₂₂⁻¹ C₂₁ C₁₁⁻¹, C₂₂⁻¹], the product with C₁₁⁻¹ by a solve
+        own = np.tril(matrix[first:, first:])
+        _invert_triangle(own)
+        before = dtrsm(-1.0, matrix[:first, :first].T, matrix[first:, :first].T, side=0, lower=0).T
+        np.matmul(own, before, out=out[:, :first])
+        out[:, first:] = own
+    return rows
+
+
+def solve_upper_vectors(lower: Floats, b: Floats) -> Floats:
+    """lower⁻ᵀ b for vectors."""
+    solved = np.array(b)
+    for index in np.ndindex(b.shape[:-1]) if b.size else ():
+        solved[index] = dtrsv(lower[index].T, b[index], lower=0)
+    return solved
+
+
+def lower_of_weighted_inverse(rows: Floats, weights: Floats) -> Floats:
+    """Lower triangles of rowsᵀ diag(weights) rows, in place where all the rows are there."""
+    m, n = rows.shape[-2:]
     if n <= _SMALL:
-        return np.tril(np.swapaxes(inverse, -1, -2) @ (weights[..., None] * inverse))
-    for matrix, row_weights in zip(inverse.reshape(-1, n, n), weights.reshape(-1, n), strict=True):
+        return np.tril(np.swapaxes(rows, -1, -2) @ (weights[..., None] * rows))
+    result = rows if m == n else np.zeros((*rows.shape[:-2], n, n))
+    flat = zip(rows.reshape(-1, m, n), weights.reshape(-1, m), result.reshape(-1, n, n), strict=True)
+    for matrix, row_weights, out in flat:
         # Read in Fortran order: the upper triangle of matrixᵀ diag(w) matrix.
-        if (row_weights == 1).all():
+        if m == n and (row_weights == 1).all():
             dlauum(matrix.T, lower=0, overwrite_c=1)
             continue
         parts = [(weight, matrix[row_weights == weight]) for weight in np.unique(row_weights[row_weights != 0])]
-        matrix[...] = 0
-        for weight, rows in parts:
-            dsyrk(weight, rows.T, beta=1.0, c=matrix.T, overwrite_c=1)
-    return inverse
+        out[...] = 0
+        for weight, some in parts:
+            dsyrk(weight, some.T, beta=1.0, c=out.T, overwrite_c=1)
+    return result
 
 
 def solve_right(lower: Floats, B: Floats) -> Floats:

@@ -56,21 +56,32 @@ def invert_lower(lower: Array) -> Array:
     return _for(lower).invert_lower(lower)
 
 
-def lower_of_weighted_inverse(inverse: Array, weights: Array) -> Array:
-    """Lower triangles of inverseᵀ · diag(weights) · inverse, for an inverse that is lower triangular.
+def last_rows_of_inverse(lower: Array, first: int) -> Array:
+    """Rows from `first` on of the inverses of triangular matrices (..., n, n), which may be overwritten."""
+    return _for(lower).last_rows_of_inverse(lower, first) if first else invert_lower(lower)
 
-    With weights of one this is the inverse of the matrix whose Cholesky factor was inverted. May overwrite the inverse.
+
+def solve_upper_vectors(lower: Array, b: Array) -> Array:
+    """Solve lowerᵀ · x = b for vectors: `b` of shape (..., n); returns a new array of that shape."""
+    return _for(lower).solve_upper_vectors(lower, b)
+
+
+def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
+    """Lower triangles of rowsᵀ · diag(weights) · rows, for the last rows of an inverse that is lower triangular.
+
+    With all the rows, and weights of one, this is the inverse of the matrix whose Cholesky factor was inverted. May
+    overwrite the rows.
 
     Parameters
     ----------
-    inverse : array of shape (..., n, n)
-    weights : array of shape (..., n)
+    rows : array of shape (..., m, n)
+    weights : array of shape (..., m)
 
     Returns
     -------
     array of shape (..., n, n), zero above the diagonal
     """
-    return _for(inverse).lower_of_weighted_inverse(inverse, weights)
+    return _for(rows).lower_of_weighted_inverse(rows, weights)
 
 
 def solve_right(lower: Array, B: Array) -> Array:

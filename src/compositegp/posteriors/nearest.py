@@ -24,6 +24,7 @@ _TASK_GROUPS = 64
 _UNTOLD = 1e-10  # eigenvalue of a scaled information matrix under which it tells nothing
 _HELD_NEIGHBOURS = 2**22  # indices of neighbours held at once
 _CLOSE = 0.5  # radius of a group, over the distance from its centre to the last of its observations, at most
+_SMALLER = 4  # times that groups which are not close together are made smaller
 _CANDIDATES = 2  # nearest points of the centre of a group, for each point wanted, among which the group chooses
 
 
@@ -111,17 +112,29 @@ class NearestPredictor:
         return np.unique(self._sets(tests, self._groups(tests, size, group_size, None), size, None))
 
     def _groups(self, tests: Floats, size: int, group_size: int, n_jobs: int | None) -> list[Indices]:
-        """Groups of test points (in length scales) that are close together, and single points where they are not."""
-        if group_size == 1:
-            return list(np.arange(len(tests))[:, None])
-        groups = segment(tests, group_size)
+        """Groups of test points (in length scales) that are close together: smaller ones where large ones are not."""
+        groups: list[Indices] = []
+        rest = np.arange(len(tests))
+        for at_most in (group_size, group_size // _SMALLER):
+            if at_most > 1 and len(rest):
+                near, rest = self._close(tests, rest, size, at_most, n_jobs)
+                groups += near
+        return sorted(groups, key=len, reverse=True) + list(rest[:, None])
+
+    def _close(
+        self, tests: Floats, rows: Indices, size: int, group_size: int, n_jobs: int | None
+    ) -> tuple[list[Indices], Indices]:
+        """Groups of some of the test points that are close together, and the points of those that are not."""
+        groups = [rows[group] for group in segment(tests[rows], group_size)]
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
         reach = self._neighbours.distance_to(centres, size, n_jobs)
-        close: list[Indices] = []
-        for group, centre, distance in zip(groups, centres, reach, strict=True):
-            radius = np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
-            close += [group] if radius <= _CLOSE * distance else list(group[:, None])
-        return sorted(close, key=len, reverse=True)
+        radii = [
+            np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
+            for group, centre in zip(groups, centres, strict=True)
+        ]
+        close = np.array(radii) <= _CLOSE * reach
+        far = [group for group, near in zip(groups, close, strict=True) if not near]
+        return [group for group, near in zip(groups, close, strict=True) if near], np.concatenate([rows[:0], *far])
 
     def _sets(self, tests: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
         """Observations nearest to each group, shape (groups, size)."""
@@ -169,14 +182,17 @@ def _predict(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Float
     """Means and variances at test points of shape (groups, g, d)."""
     n = stack.indices.shape[1]
     means, variances = np.empty(Z.shape[:2]), np.empty(Z.shape[:2])
+    coefficients = _Coefficients(data)
     keep_freed_memory()
     with blas_threads_for(n):
         for blocks in batches(len(stack), n * n):
-            means[blocks], variances[blocks] = _predict_batch(data, stack[blocks], Z[blocks])
+            means[blocks], variances[blocks] = _predict_batch(data, coefficients, stack[blocks], Z[blocks])
     return means, variances
 
 
-def _predict_batch(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
+def _predict_batch(
+    data: Observations, coefficients: "_Coefficients", stack: Stack, Z: Floats
+) -> tuple[Floats, Floats]:
     points = data.rows("X", stack)
     lower, _ = factor_covariance(data, stack, gram(data.kernel, points))
     V = solve_lower(lower, gram(data.kernel, points, like(Z, points)))
@@ -190,30 +206,42 @@ def _predict_batch(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats,
     if data.mean.coefficients is None:
         return np.asarray(mean), np.asarray(variance)
     sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :-1]
-    coefficients, root = _coefficients(data, normal)
-    mean = mean + (sensitivity @ coefficients[..., None])[..., 0]
+    estimates, root = coefficients.estimate(normal)
+    mean = mean + (sensitivity @ estimates[..., None])[..., 0]
     return np.asarray(mean), np.asarray(variance + ((sensitivity @ root) ** 2).sum(axis=-1))
 
 
-def _coefficients(data: Observations, normal: Floats) -> tuple[Floats, Floats]:
-    """The mean's coefficients in each block, shape (blocks, q), and a root of their covariance, (blocks, q, q).
+class _Coefficients:
+    """The mean's coefficients in each block: those of the whole, or estimated from the block's own observations."""
 
-    From the blocks' normal equations of [F y], shape (blocks, q + 1, q + 1).
-    """
-    estimate, blocks = data.mean.coefficients, len(normal)
-    q = normal.shape[-1] - 1
-    if isinstance(estimate, Estimated):
-        coefficients = np.asarray(estimate.coefficients, dtype=np.float64)
-        root = psd_root(np.asarray(estimate.covariance, dtype=np.float64))
-        return np.broadcast_to(coefficients, (blocks, q)), np.broadcast_to(root, (blocks, *root.shape))
-    information, right = normal[:, :-1, :-1], normal[:, :-1, -1]
-    prior = gaussian_prior(estimate, q)
-    if prior is not None:
-        information, right = information + prior[0], right + prior[0] @ prior[1]
-    units = diagonals(information)
-    units = np.divide(1.0, np.sqrt(units), out=np.zeros_like(units), where=units > 0)
-    values, vectors = np.linalg.eigh(units[:, :, None] * information * units[:, None, :])
-    # What the observations of a term do not tell, as a slope along a line that they are all on, stays at zero.
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > _UNTOLD)
-    root = units[:, :, None] * vectors * np.sqrt(inverse)[:, None, :]
-    return np.asarray((root @ (root.transpose(0, 2, 1) @ right[..., None]))[..., 0]), root
+    def __init__(self, data: Observations) -> None:
+        self._known = data.mean.coefficients
+        q = data.columns.shape[1] - 1
+        self._prior = None
+        if isinstance(self._known, Estimated):
+            self._root = psd_root(np.asarray(self._known.covariance, dtype=np.float64))
+        else:
+            self._prior = gaussian_prior(self._known, q)
+
+    def estimate(self, normal: Floats) -> tuple[Floats, Floats]:
+        """Coefficients, shape (blocks, q), and a root of their covariance, (blocks, q, q).
+
+        From the blocks' normal equations of [F y], shape (blocks, q + 1, q + 1).
+        """
+        blocks, q = len(normal), normal.shape[-1] - 1
+        if isinstance(self._known, Estimated):
+            coefficients = np.asarray(self._known.coefficients, dtype=np.float64)
+            return np.broadcast_to(coefficients, (blocks, q)), np.broadcast_to(
+                self._root, (blocks, *self._root.shape)
+            )
+        information, right = normal[:, :-1, :-1], normal[:, :-1, -1]
+        if self._prior is not None:
+            precision, location = self._prior
+            information, right = information + precision, right + precision @ location
+        units = diagonals(information)
+        units = np.divide(1.0, np.sqrt(units), out=np.zeros_like(units), where=units > 0)
+        values, vectors = np.linalg.eigh(units[:, :, None] * information * units[:, None, :])
+        # What the observations of a term do not tell, as a slope along a line that they are all on, stays at zero.
+        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > _UNTOLD)
+        root = units[:, :, None] * vectors * np.sqrt(inverse)[:, None, :]
+        return np.asarray((root @ (root.transpose(0, 2, 1) @ right[..., None]))[..., 0]), root
