@@ -23,6 +23,7 @@ def back_ends():
     if importlib.util.find_spec("torch"):
         import torch
 
+        torch.set_num_threads(1)  # of small matrices
         found.append(pytest.param("cpu", id="torch"))
         if torch.cuda.is_available():
             found.append(pytest.param("cuda", id="cuda"))

@@ -223,7 +223,7 @@ def test_analyze(folder):
     assert "Mean squared error" in found["verdict"]
 
 
-def test_info_completion_help_and_usage():
+def test_info_completion_help_and_usage(capsys):
     assert json.loads(command("info", "--json").stdout)["compositegp"]
     script = command("completion", "bash").stdout
     assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
@@ -231,10 +231,14 @@ def test_info_completion_help_and_usage():
     complete = f"{script}\nCOMP_WORDS=(compositegp fore); COMP_CWORD=1; _compositegp; echo ${{COMPREPLY[@]}}"
     assert subprocess.run(["bash", "-c", complete], capture_output=True, text=True).stdout.strip() == "forecast"
     assert "examples:" in command("forecast", "--help").stdout
-    for wrong in (["forecast"], ["fly"], [], ["regress", "x.csv"]):
-        done = command(*wrong)
-        assert done.returncode == 2
-        assert "usage:" in done.stderr
+    done = command("fly")
+    assert done.returncode == 2
+    assert "usage:" in done.stderr
+    for wrong in (["forecast"], [], ["regress", "x.csv"]):
+        with pytest.raises(SystemExit) as ended:
+            main(wrong)
+        assert ended.value.code == 2
+        assert "usage:" in capsys.readouterr().err
 
 
 def run(*arguments, monkeypatch):

@@ -18,7 +18,8 @@ from compositegp import (
     posterior,
     segment,
 )
-from compositegp.analysis.plans import Plan, flops, nearest_group, plans
+from compositegp.analysis.plans import Plan, flops, plans
+from compositegp.posteriors.nearest import default_group_size
 
 mpl.use("Agg")
 
@@ -26,7 +27,9 @@ mpl.use("Agg")
 def measured_means(kernel, X, y, Z, plan, mean=None):
     """What a plan predicts, by the functions that a user has."""
     if plan.prediction == "nearest":
-        return nearest(kernel, X, y, Z, size=plan.n_neighbors, group_size=nearest_group(X.shape[1]), mean=mean).mean
+        return nearest(
+            kernel, X, y, Z, size=plan.n_neighbors, group_size=default_group_size(X.shape[1]), mean=mean
+        ).mean
     segments = segment(X, plan.segment_size, plan.segmentation, kernel=kernel, random_state=0)
     given = conditioning_sets(X, segments, plan.conditioning_size, kernel=kernel)
     return posterior(kernel, X, y, Z, Composite.conditional(segments, given), mean=mean).mean
@@ -113,7 +116,7 @@ def test_errors_are_those_of_compare(problem):
                 np.zeros(300),
                 Z,
                 size=plan.n_neighbors,
-                group_size=nearest_group(X.shape[1]),
+                group_size=default_group_size(X.shape[1]),
                 noise_variance=noise,
             )
             assert candidate.mse == pytest.approx(expected.variance.mean(), rel=1e-8)

@@ -64,7 +64,7 @@ def test_where_files_are_looked_for(tmp_path, monkeypatch):
 
 
 def test_the_study_runs_and_its_claims_hold(file, tmp_path):
-    experiment = nox.run(tmp_path, days=10, weeks=10, stations=("essingeleden",), history=1900, path=file)
+    experiment = nox.run(tmp_path, days=5, weeks=10, stations=("essingeleden",), history=1000, path=file)
     table = pd.read_csv(tmp_path / "nox.csv")
     assert set(table["mean"]) == {"profile", "constant"}
     assert len(table) == 2 * 9
@@ -109,7 +109,7 @@ def test_the_same_study_on_a_series_with_gaps(file, tmp_path):
     series = stockholm_nox("essingeleden", file)
     holes = series.drop(series.index[[700, 701, 702, 1500, *range(2050, 2070)]])
     first = pd.Timestamp("2014-01-01")
-    experiment = nox.run_elsewhere(tmp_path, days=3, weeks=10, series=holes, first=first)
+    experiment = nox.run_elsewhere(tmp_path, days=2, weeks=10, series=holes, first=first)
     table = pd.read_csv(tmp_path / "nox.csv").set_index(["mean", "method"])
     assert "file was not found" in experiment.setting
     assert table.loc[("profile", "default"), "RMSE of mean"] > 0

@@ -9,13 +9,13 @@ from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis.errors import observed_covariance
-from compositegp.analysis.plans import Clock, Plan, flops, local_composite, nearest_group, plans
+from compositegp.analysis.plans import Clock, Plan, flops, local_composite, plans
 from compositegp.analysis.predictor import predictor
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import Composite, Observations, segment
 from compositegp.composite.segments import SCHEMES
 from compositegp.kernels import diagonal, gram, in_length_scales
-from compositegp.posteriors.nearest import NearestPredictor
+from compositegp.posteriors.nearest import NearestPredictor, default_group_size
 from compositegp.validation import check_count, check_points
 
 
@@ -203,7 +203,7 @@ class _Place:
 
     def errors(self, plan: Plan, segments: list[Indices]) -> tuple[Floats, Floats]:
         """Mean squared errors of a plan at each test point, and the variances that it claims."""
-        shared = nearest_group(self._Z.shape[1])
+        shared = default_group_size(self._Z.shape[1])
         if plan.prediction == "nearest":  # an exact GP on its neighbours: it claims what it does
             variance = NearestPredictor(self._here).predict(self._Z, plan.n_neighbors, shared).variance
             return variance, variance

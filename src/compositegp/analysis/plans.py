@@ -17,13 +17,8 @@ from compositegp.composite import (
     factor_stacks,
     segment,
 )
-from compositegp.posteriors.nearest import NearestPredictor
+from compositegp.posteriors.nearest import NearestPredictor, default_group_size
 from compositegp.threads import blas_threads_for
-
-
-def nearest_group(n_columns: int) -> int:
-    """Test points that share their nearest observations, as in `CompositeGPRegressor`."""
-    return 8 if n_columns <= 4 else 1
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,7 @@ def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1)
     """Floating-point operations to predict `n_tests` points from `n` observations."""
     size = min(plan.block_size, n)
     if plan.prediction == "nearest":
-        shared = nearest_group(n_columns)
+        shared = default_group_size(n_columns)
         return -(-n_tests // shared) * (size**3 / 3 + shared * size**2)
     blocks, groups, m = -(-n // plan.segment_size), -(-n_tests // group_size), min(group_size, n_tests)
     # Factorise each block; then, for each group, whiten its covariances twice and take their products.
@@ -128,7 +123,7 @@ class Clock:
 
     def __init__(self, data: Observations, Z: Floats, group_size: int) -> None:
         self._data, self._group_size = data, group_size
-        self._shared = nearest_group(data.X.shape[1])
+        self._shared = default_group_size(data.X.shape[1])
         self._Z = Z[segment(Z, group_size, kernel=data.kernel)[0]]  # a group as it would be predicted
         self._found: dict[tuple[str, int], tuple[float, float]] = {}
 

@@ -14,7 +14,7 @@ from compositegp.means import plugged_in
 from compositegp.posteriors import Belief, FactoredComposite, Marginals
 from compositegp.posteriors.groups import predict_groups, project_groups
 from compositegp.posteriors.inducing import project
-from compositegp.posteriors.nearest import NearestPredictor
+from compositegp.posteriors.nearest import NearestPredictor, default_group_size
 from compositegp.posteriors.posterior import belief_about_inducing
 from compositegp.threads import blas_threads_for
 
@@ -24,7 +24,6 @@ PREDICTIONS = ("nearest", "composite", *COMMITTEES, *INDUCING)
 
 _HELD_FACTORS = 2**26  # matrix elements of factors kept from one prediction to the next: half a gigabyte
 _MOST_JOINT = 8192  # observations in the one term of a joint prediction
-_FEW_COLUMNS = 4
 _COMMITTEE_GROUP = 1024
 _INDUCING_GROUP = 256
 COMPOSITE_GROUP = 128
@@ -120,10 +119,9 @@ class NearestMode(_Lazy):
     """The observations nearest to a group of test points as its one term."""
 
     def __init__(self, fitted: Fitted, size: int, group_size: int | None) -> None:
-        few = fitted.data.X.shape[1] <= _FEW_COLUMNS
         self.fitted = fitted
         self._size = size
-        self._group_size = group_size or (8 if few else 1)
+        self._group_size = group_size or default_group_size(fitted.data.X.shape[1])
         self._everything = size >= len(fitted.data.X)
 
     @cached_property

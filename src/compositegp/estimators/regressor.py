@@ -73,8 +73,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_neighbors : int
         For ``nearest``: observations in the term.
     group_size : int, optional
-        Test points that are predicted together, at most. By default 128 for ``composite``; for ``nearest`` 8 in up to
-        four columns, and 1 in more.
+        Test points that are predicted together, at most. By default 128 for ``composite``; for ``nearest`` 32 in
+        up to four columns (fewer where they are not close together), and 1 in more.
     inducing : int or array of shape (m, d), optional
         For ``fitc`` and ``pitc``: the inducing points, or how many to spread over the data; 256 by default.
     target_transform : None, "log" or scikit-learn transformer

@@ -23,9 +23,15 @@ from compositegp.validation import check_count, check_points
 _TASK_GROUPS = 64
 _UNTOLD = 1e-10  # eigenvalue of a scaled information matrix under which it tells nothing
 _HELD_NEIGHBOURS = 2**22  # indices of neighbours held at once
+_FEW_COLUMNS, _GROUP = 4, 32
 _CLOSE = 0.5  # radius of a group, over the distance from its centre to the last of its observations, at most
 _SMALLER = 4  # times that groups which are not close together are made smaller
 _CANDIDATES = 2  # nearest points of the centre of a group, for each point wanted, among which the group chooses
+
+
+def default_group_size(n_columns: int) -> int:
+    """Test points that may share their nearest observations: many where a few columns let them be close together."""
+    return _GROUP if n_columns <= _FEW_COLUMNS else 1
 
 
 def nearest(
