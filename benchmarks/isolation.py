@@ -16,7 +16,7 @@ def watch(command: list[str], limit: float) -> tuple[subprocess.CompletedProcess
             process.kill()
             process.communicate()
             return None, peak
-        time.sleep(0.2)
+        time.sleep(0.5)
     out, err = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, out, err), peak
 

@@ -1,5 +1,6 @@
 """Prediction from the nearest observations: the exact GP given those."""
 
+import joblib
 import numpy as np
 import pytest
 from oracles import exact_gp
@@ -55,12 +56,16 @@ def test_estimated_coefficients_are_universal_kriging(problem):
     np.testing.assert_allclose(found.variance, np.diag(expected), atol=1e-8)
 
 
-def test_any_number_of_processes(problem):
-    X, y, _ = problem
-    Z = np.random.default_rng(0).uniform(0, 5, size=(300, 2))
-    one, two = (nearest(KERNEL, X, y, Z, size=30, group_size=2, n_jobs=n) for n in (1, 2))
-    np.testing.assert_array_equal(one.mean, two.mean)
-    np.testing.assert_array_equal(one.variance, two.variance)
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_any_number_of_processes_or_threads(backend):
+    rng = np.random.default_rng(0)
+    X, y, Z = rng.uniform(0, 5, size=(1000, 2)), rng.normal(size=1000), rng.uniform(0, 5, size=(400, 2))
+    one = nearest(KERNEL, X, y, Z, size=200, group_size=2)
+    for _ in range(3):  # threads are not the same every time
+        with joblib.parallel_config(backend=backend):
+            two = nearest(KERNEL, X, y, Z, size=200, group_size=2, n_jobs=2)
+        np.testing.assert_array_equal(one.mean, two.mean)
+        np.testing.assert_array_equal(one.variance, two.variance)
 
 
 def test_bad_arguments(problem):

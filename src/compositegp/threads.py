@@ -4,13 +4,15 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 _LARGE = 1536  # matrices of this size keep several BLAS threads busy; on smaller ones they wait for each other
 
 _lock = threading.Lock()
-_owner: int | None = None
+_holders = 0
+_limit: Any = None
 
 
 @cache
@@ -23,19 +25,23 @@ def blas_threads_for(size: int) -> Iterator[None]:
     """Hold BLAS to one thread while matrices of the given size are worked on, unless they are large.
 
     NumPy's and SciPy's copies of BLAS each have a pool of threads, which spin for a while after every call;
-    on small matrices they cost several times the work itself. The limit is the process's. The first thread to
-    ask for it sets it and lifts it again; calls inside that, and in other threads meanwhile, leave it alone.
+    on small matrices they cost several times the work itself. The limit is the process's: the first to ask for it sets
+    it, and the last of those who did, in whatever thread, lifts it. A size of zero is for results that have to be the
+    same to the last bit in every process and thread.
     """
-    global _owner
-    with _lock:
-        owner = size < _LARGE and _owner is None
-        if owner:
-            _owner = threading.get_ident()
-    if not owner:
+    global _holders, _limit
+    if size >= _LARGE:
         yield
         return
+    with _lock:
+        _holders += 1
+        if _holders == 1:
+            _limit = _controller().limit(limits=1, user_api="blas")
     try:
-        with _controller().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _owner = None
+        with _lock:
+            _holders -= 1
+            if not _holders:
+                _limit.restore_original_limits()
+                _limit = None

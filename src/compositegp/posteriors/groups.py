@@ -53,7 +53,10 @@ def predict_groups(
     Marginals
     """
     data, composite = factored.data, factored.composite
-    n_jobs = n_jobs if current_device() is None else None
+    if (
+        current_device() is not None or composite.n_blocks == 1
+    ):  # one block is best factorised once, by all the cores
+        n_jobs = None
     groups = segment(Z, group_size, kernel=data.kernel)
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)
@@ -95,7 +98,7 @@ def _predict(
 ) -> list[Marginals]:
     """Beliefs about groups of the given sizes, which follow each other in `Z`."""
     parts = np.split(Z, np.cumsum(sizes)[:-1])
-    with blas_threads_for(max(composite.largest_block, *sizes)):
+    with blas_threads_for(max(composite.largest_block, *sizes) if composite.n_blocks == 1 else 0):
         latents = [Latent.prior(data.kernel, part, data.mean) for part in parts]
         totals = gather(data, composite, stacks or factor_stacks(data, composite), latents, skip)
         beliefs = (believe(data, latent, total) for latent, total in zip(latents, totals, strict=True))

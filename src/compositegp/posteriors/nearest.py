@@ -190,7 +190,7 @@ def _predict(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Float
     means, variances = np.empty(Z.shape[:2]), np.empty(Z.shape[:2])
     coefficients = _Coefficients(data)
     keep_freed_memory()
-    with blas_threads_for(n):
+    with blas_threads_for(0):
         for blocks in batches(len(stack), n * n):
             means[blocks], variances[blocks] = _predict_batch(data, coefficients, stack[blocks], Z[blocks])
     return means, variances
