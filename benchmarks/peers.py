@@ -31,7 +31,8 @@ FIELDS = {f"field of {n:,}": n for n in (1_000, 8_000, 100_000, 1_000_000)}
 TABLES = {"elevators": (1.5, None), "pol": (1.5, None), "satellite": (0.5, "linear")}  # smoothness, mean
 SERIES = "series"
 TASKS = [SERIES, *FIELDS, *TABLES]
-EXACT_TO = 8_000  # observations, for scikit-learn
+EXACT_TO = 8_000  # observations, for exact Gaussian processes
+HOPELESS = 1.5  # times the limit that a method would take, by its time on a smaller field, not to be tried
 TESTS = 2_000
 COLUMNS = {"RMSE": ".4g", "CRPS": ".4g", "coverage": ".3f", "fit": ".1f", "predict": ".1f", "memory": ".0f"}
 
@@ -80,12 +81,17 @@ def attempt(name: str, method: str, limit: float, gigabytes: float) -> dict[str,
     return {**json.loads(done.stdout.splitlines()[-1]), "memory": peak}
 
 
-def reason_to_skip(name: str, method: str, kept: dict) -> str | None:
-    if method == "scikit-learn, exact" and name != SERIES and FIELDS.get(name, np.inf) > EXACT_TO:
-        return f"more than {EXACT_TO:,} observations"
+def reason_to_skip(name: str, method: str, kept: dict, limit: float) -> str | None:
+    if method.endswith("exact") and name != SERIES and FIELDS.get(name, np.inf) > EXACT_TO:
+        return f"not tried: more than {EXACT_TO:,} observations"
     for smaller, n in FIELDS.items():
-        if name in FIELDS and n < FIELDS[name] and "why" in kept.get(smaller, {}).get(method, {}):
-            return f"not tried: {kept[smaller][method]['why']} with {n:,}"
+        found = kept.get(smaller, {}).get(method, {})
+        if name not in FIELDS or n >= FIELDS[name] or not found:
+            continue
+        if "why" in found:
+            return f"not tried: {found['why']} with {n:,}"
+        if found["fit"] * FIELDS[name] / n > HOPELESS * limit:  # no method takes less than in proportion
+            return f"not tried: {found['fit']:.0f} s with {n:,}"
     return None
 
 
@@ -135,7 +141,7 @@ def main() -> None:
             continue
         for method in known.METHODS if name == SERIES else PEERS:
             if method.startswith(arguments.only):
-                why = reason_to_skip(name, method, kept)
+                why = reason_to_skip(name, method, kept, arguments.limit)
                 found[method] = {"why": why} if why else attempt(name, method, arguments.limit, arguments.memory)
                 print(f"{name}: {method}: {found[method]}", file=sys.stderr, flush=True)
                 if store:

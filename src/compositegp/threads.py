@@ -26,8 +26,10 @@ def blas_threads_for(size: int) -> Iterator[None]:
 
     NumPy's and SciPy's copies of BLAS each have a pool of threads, which spin for a while after every call;
     on small matrices they cost several times the work itself. The limit is the process's: the first to ask for it sets
-    it, and the last of those who did, in whatever thread, lifts it. A size of zero is for results that have to be the
-    same to the last bit in every process and thread.
+    it, and the last of those who did, in whatever thread, lifts it.
+
+    A size of zero is for results that have to be the same to the last bit in every process and thread. Some builds of
+    OpenBLAS let none but the main thread set its threads: ask before other threads are started.
     """
     global _holders, _limit
     if size >= _LARGE:

@@ -50,7 +50,8 @@ def score_terms(
     if current_device() is None:
         parallel = Parallel(n_jobs=n_jobs)
         tasks = (delayed(_score)(*task, coefficients, probes, seed) for task in _tasks(observations, composite))
-        scores: list[Score] = parallel(tasks)
+        with blas_threads_for(0):  # of threads, if that is what joblib is told to use
+            scores: list[Score] = parallel(tasks)
         return reduce(Score.plus, scores)
     stacks = (_score(observations, stack, coefficients, probes, seed) for stack in composite.stacks)
     return reduce(Score.plus, stacks)

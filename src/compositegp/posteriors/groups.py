@@ -1,5 +1,6 @@
 """Prediction in groups: any number of test points by any composite, in bounded memory."""
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -63,17 +64,18 @@ def predict_groups(
     if n_jobs not in (None, 1):  # as many tasks as keep the cores busy; each has to factorise anew
         step = max(1, min(step, -(-len(groups) // (2 * effective_n_jobs(n_jobs)))))
     tasks = [groups[start : start + step] for start in range(0, len(groups), step)]
-    found = Parallel(n_jobs=n_jobs if len(tasks) > 1 else None)(
-        delayed(_predict)(
-            data,
-            composite,
-            factored.stacks if n_jobs in (None, 1) else (),
-            Z[np.concatenate(task)],
-            [len(group) for group in task],
-            skip,
+    with blas_threads_for(0) if len(tasks) > 1 else contextlib.nullcontext():  # of threads, if joblib uses those
+        found = Parallel(n_jobs=n_jobs if len(tasks) > 1 else None)(
+            delayed(_predict)(
+                data,
+                composite,
+                factored.stacks if n_jobs in (None, 1) else (),
+                Z[np.concatenate(task)],
+                [len(group) for group in task],
+                skip,
+            )
+            for task in tasks
         )
-        for task in tasks
-    )
     return _in_order(tasks, found, len(Z))
 
 

@@ -102,10 +102,11 @@ class NearestPredictor:
             members = groups[start : start + step]
             tasks = list(_tasks(members, self._sets(tests, members, size, n_jobs)))
             if current_device() is None:
-                found = Parallel(n_jobs=n_jobs)(
-                    delayed(_predict)(self.data.take(chosen.ravel()), _blocks(*chosen.shape), Z[own])
-                    for own, chosen in tasks
-                )
+                with blas_threads_for(0):  # of threads, if that is what joblib is told to use
+                    found = Parallel(n_jobs=n_jobs)(
+                        delayed(_predict)(self.data.take(chosen.ravel()), _blocks(*chosen.shape), Z[own])
+                        for own, chosen in tasks
+                    )
             else:
                 found = [_predict(self.data, _stack(chosen), Z[own]) for own, chosen in tasks]
             for (own, _), (means, variances) in zip(tasks, found, strict=True):
