@@ -84,14 +84,18 @@ def attempt(name: str, method: str, limit: float, gigabytes: float) -> dict[str,
 def reason_to_skip(name: str, method: str, kept: dict, limit: float) -> str | None:
     if method.endswith("exact") and name != SERIES and FIELDS.get(name, np.inf) > EXACT_TO:
         return f"not tried: more than {EXACT_TO:,} observations"
-    for smaller, n in FIELDS.items():
-        found = kept.get(smaller, {}).get(method, {})
-        if name not in FIELDS or n >= FIELDS[name] or not found:
-            continue
-        if "why" in found:
-            return f"not tried: {found['why']} with {n:,}"
-        if found["fit"] * FIELDS[name] / n > HOPELESS * limit:  # no method takes less than in proportion
-            return f"not tried: {found['fit']:.0f} s with {n:,}"
+    smaller = {
+        n: kept[other][method]
+        for other, n in FIELDS.items()
+        if n < FIELDS.get(name, 0) and method in kept.get(other, {})
+    }
+    if not smaller:
+        return None
+    n = max(smaller)
+    if "why" in smaller[n]:
+        return f"not tried: {smaller[n]['why'].removeprefix('not tried: ')} with {n:,}"
+    if smaller[n]["fit"] * FIELDS[name] / n > HOPELESS * limit:  # no method takes less than in proportion
+        return f"not tried: {smaller[n]['fit']:.0f} s with {n:,}"
     return None
 
 

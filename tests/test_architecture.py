@@ -82,3 +82,20 @@ def test_blas_threads_come_back_from_concurrent_calls():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(hold, [0.02, 0.1, 0.05, 0.01, 0.08, 0.03, 0.06, 0.04]))
     assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+def test_blas_is_held_to_one_thread_whichever_thread_asks():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    from compositegp.threads import blas_threads_for
+
+    def inside():
+        with blas_threads_for(10):
+            return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    assert inside() == {1}
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(inside).result() == {1}
+    assert inside() == {1}

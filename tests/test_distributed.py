@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import pickle
 import signal
 import threading
 import time
@@ -13,7 +14,16 @@ from oracles import composite_gp
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from compositegp import Basis, Composite, CompositeGPRegressor, learn, nearest, segment
+from compositegp import (
+    Basis,
+    Composite,
+    CompositeGPRegressor,
+    Estimated,
+    conditioning_sets,
+    learn,
+    nearest,
+    segment,
+)
 from compositegp.composite import Observations
 from compositegp.learning.passes import total_score
 
@@ -33,7 +43,7 @@ KNOWN = 1.2 * Matern([0.8, 1.1], nu=1.5) + WhiteKernel(0.05)
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as found:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as found:
         yield found
 
 
@@ -78,7 +88,7 @@ class TestLearning:
         assert (np.abs(found.kernel_.theta - expected.theta) < 0.2 * errors).all()
         assert found.learning_result_.log_likelihood == pytest.approx(expected.log_likelihood, abs=0.02)
         assert found.n_samples_ == 600
-        assert found.feature_names_in_ == ["a", "b"]
+        assert list(found.feature_names_in_) == ["a", "b"]
 
     @pytest.mark.parametrize("mean", [None, Basis("linear", np.ones(3), np.eye(3))])
     def test_scores_are_those_of_one_machine_to_the_last_digits(self, table, client, mean):
@@ -108,11 +118,19 @@ class TestLearning:
         np.testing.assert_allclose(np.diagonal(found.mean_.covariance), errors**2, rtol=0.1)
 
     def test_conditioning_stays_inside_a_partition(self, table, client):
-        frame, _ = pieces(table, 3)
-        model = DistributedGPRegressor(KERNEL, segment_size=50, conditioning_size=20, tolerance=None)
-        plain = DistributedGPRegressor(KERNEL, segment_size=50, tolerance=None).fit(frame, target="y")
-        found = model.fit(frame, target="y")
-        assert found.learning_result_.log_likelihood > plain.learning_result_.log_likelihood + 10
+        frame, segments = pieces(table, 3)
+        X, y = arrays_of(table)
+        parts = parts_of(frame, None, "y", 50, "tree")[0]
+        summaries = list(dask.compute(*map(dask.delayed(summarise), parts)))
+        terms = PartitionedTerms(parts, summaries, None, 20)
+        found = terms.read(np.arange(len(terms)), KNOWN).score(KNOWN, np.zeros(0), probes=0, seed=0, n_jobs=None)
+        data, expected, start = Observations.checked(KNOWN, X, y, mean=None, noise_variance=None), 0.0, 0
+        for summary in summaries:
+            own = segments[start : start + len(summary.sizes)]
+            start += len(own)
+            given = conditioning_sets(X, own, 20, kernel=KNOWN)
+            expected += total_score(data, Composite.conditional(own, given), np.zeros(0)).log_likelihood
+        assert found.log_likelihood == pytest.approx(expected, rel=1e-10)
 
     def test_works_without_a_cluster_and_from_arrays(self, table):
         X, y = arrays_of(table)
@@ -200,8 +218,9 @@ def kill_one_worker_while(client, work):
             info = client.scheduler_info()["workers"].get(busy[0])
             victim = None if info is None else client.run(os.getpid, workers=[busy[0]])[busy[0]]
         time.sleep(0.01)
-    killed = thread.is_alive()
-    os.kill(victim, signal.SIGKILL)
+    killed = thread.is_alive() and victim is not None
+    if killed:
+        os.kill(victim, signal.SIGKILL)
     thread.join(timeout=120)
     assert not thread.is_alive()
     return result[0], killed
@@ -216,7 +235,7 @@ class TestAWorkerDies:
     @pytest.mark.filterwarnings("ignore")
     def test_nothing_changes(self, table):
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             frame = dd.from_pandas(table, npartitions=8).map_partitions(slow, meta=table)
@@ -253,6 +272,56 @@ class TestJoblib:
             np.testing.assert_array_equal(ours, theirs)
 
 
+def shuffled_columns(number):
+    """One of three partitions, the second with its columns in another order."""
+    X = np.random.default_rng(number).uniform(0, 6, size=(100, 2))
+    frame = pd.DataFrame({"a": X[:, 0], "y": np.sin(X[:, 0]) + X[:, 1], "b": X[:, 1]})
+    return frame[["b", "y", "a"]] if number == 1 else frame
+
+
+class TestColumns:
+    def test_are_taken_by_name_in_every_partition(self):
+        frame = dd.from_map(shuffled_columns, range(3), meta=shuffled_columns(0), enforce_metadata=False)
+        whole = pd.concat([shuffled_columns(number) for number in range(3)], ignore_index=True)
+        with dask.config.set(scheduler="synchronous"):
+            model = DistributedGPRegressor(KNOWN, learn=False, n_neighbors=40).fit(frame, target="y")
+            found = model.predict(whole[["b", "a"]].head(9))
+        X, y = arrays_of(whole)
+        np.testing.assert_allclose(found, nearest(KNOWN, X, y, X[:9], size=40).mean, atol=1e-8)
+
+    def test_may_be_numbers_and_of_any_numeric_type(self, table):
+        table = table.assign(a=table.a.round().astype("Int64"), b=table.b > 3)
+        table.columns = [0, "y", 1]
+        with dask.config.set(scheduler="synchronous"):
+            model = DistributedGPRegressor(KNOWN, learn=False).fit(dd.from_pandas(table, npartitions=2), target="y")
+            by_name, by_place = (
+                model.predict(table[[1, 0]].head(5)),
+                model.predict(table[[0, 1]].astype(float).head(5)),
+            )
+            np.testing.assert_allclose(by_name, by_place)
+            X, y = np.ascontiguousarray(table[[0, 1]], dtype=float), table["y"].to_numpy()
+            model.fit(da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=300))
+            assert not hasattr(model, "feature_names_in_")  # arrays have none
+            np.testing.assert_allclose(model.predict(X[:5]), by_place)
+
+
+def test_a_model_outlives_its_cluster(table, client):
+    X, _ = arrays_of(table)
+    model = DistributedGPRegressor(KNOWN, learn=False).fit(dd.from_pandas(table, npartitions=3), target="y")
+    expected, stored = model.predict(X[:5]), pickle.dumps(model)
+    client.restart()
+    with dask.config.set(scheduler="synchronous"):
+        np.testing.assert_allclose(pickle.loads(stored).predict(X[:5]), expected, atol=1e-12)
+
+
+def test_the_default_kernel_is_at_the_datas_scale_even_if_nothing_is_learned(table):
+    X, y = arrays_of(table)
+    chunks = da.from_array(1000 * X, chunks=(150, 2)), da.from_array(y, chunks=150)
+    with dask.config.set(scheduler="synchronous"):
+        found = DistributedGPRegressor(learn=False).fit(*chunks).predict(1000 * X[:20])
+    assert np.abs(found - np.sin(X[:20]).sum(axis=1)).max() < 0.5
+
+
 class TestBadInput:
     def test_is_named(self, table, client):
         frame = dd.from_pandas(table, npartitions=2)
@@ -263,20 +332,34 @@ class TestBadInput:
         X, y = arrays_of(table)
         with pytest.raises(ValueError, match="rechunk"):
             DistributedGPRegressor().fit(da.from_array(X, chunks=(100, 2)), da.from_array(y, chunks=150))
-        with pytest.raises(ValueError, match="prediction must be one of"):
+        with pytest.raises(ValueError, match="'prediction' parameter"):
             DistributedGPRegressor(prediction="fitc").fit(frame, target="y")
         with pytest.raises(NotFittedError, match="not fitted"):
             DistributedGPRegressor().predict(X)
-        with pytest.raises(ValueError, match="partition 1 has a column that is not numeric"):
-            DistributedGPRegressor().fit(
-                dd.from_pandas(table.assign(a=table.a.astype(object).where(table.a < 5, "x")), npartitions=2),
-                target="y",
-            )
-        with pytest.raises(ValueError, match="partition . has missing or infinite"):
+        for wrong in (table.a.astype(str), pd.date_range("2024", periods=600), table.a.round().astype("category")):
+            with pytest.raises(ValueError, match=r"X has columns that are not numbers: b \("):
+                DistributedGPRegressor().fit(dd.from_pandas(table.assign(b=wrong), npartitions=2), target="y")
+        with pytest.raises(ValueError, match=r"partition . has missing or infinite values in column\(s\) b"):
             DistributedGPRegressor().fit(dd.from_pandas(table.assign(b=np.nan), npartitions=2), target="y")
+        with pytest.raises(ValueError, match="partition . has infinite targets"):
+            DistributedGPRegressor().fit(dd.from_pandas(table.assign(y=np.inf), npartitions=2), target="y")
+        with pytest.raises(ValueError, match="give no y"):
+            DistributedGPRegressor().fit(frame, frame["y"])
+        with pytest.raises(ValueError, match="nothing to predict it from"):
+            DistributedGPRegressor().fit(frame[["y"]], target="y")
+        with pytest.raises(ValueError, match="'tolerance' parameter"):
+            DistributedGPRegressor(tolerance=-3).fit(frame, target="y")
+        with pytest.raises(ValueError, match="Give its functions as a Basis"):
+            DistributedGPRegressor(mean=Estimated("linear", np.zeros(3), np.eye(3))).fit(frame, target="y")
         model = DistributedGPRegressor(KNOWN, learn=False).fit(frame, target="y")
         with pytest.raises(ValueError, match="lacks the columns b"):
             model.predict(table[["a"]])
+        with pytest.raises(ValueError, match="Z has columns that are not numbers: a"):
+            model.predict(table.assign(a="x"))
+        expected = model.predict(X[:3])
+        with pytest.raises(ValueError, match="partition"):  # a fit that fails leaves the model as it was
+            model.fit(dd.from_pandas(table.assign(b=np.nan), npartitions=2), target="y")
+        np.testing.assert_array_equal(model.predict(X[:3]), expected)
 
     def test_missing_targets_are_left_out(self, table, client):
         X, y = arrays_of(table)
@@ -294,8 +377,8 @@ class TestBadInput:
         frame = dd.from_pandas(table, npartitions=4)
         half = frame[frame.a < 2.5]  # leaves some of the partitions empty
         X, _ = arrays_of(table[table.a < 2.5])
-        for prediction in ("nearest", "composite"):
-            model = DistributedGPRegressor(KNOWN, learn=False, prediction=prediction, n_neighbors=30)
+        for prediction, size in (("nearest", 30), ("nearest", 200), ("nearest", 10**6), ("composite", 1)):
+            model = DistributedGPRegressor(KNOWN, learn=False, prediction=prediction, n_neighbors=size)
             found = model.fit(half, target="y").predict(X[:5])
             assert np.abs(found - np.sin(X[:5]).sum(axis=1)).max() < 0.3
         with pytest.raises(ValueError, match="no row with a target"):

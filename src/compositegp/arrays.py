@@ -34,7 +34,12 @@ def like(values: Any, A: Array) -> Array:
     """`values`, an array of NumPy's, as one of the namespace and device of `A`."""
     if isinstance(A, np.ndarray):
         return np.asarray(values)
-    return array_namespace(A).asarray(values, device=A.device)
+    return array_namespace(A).asarray(writeable(values), device=A.device)
+
+
+def writeable(values: Any) -> Any:
+    """An array of NumPy's that PyTorch takes without a warning: itself, or a copy of one that is read-only."""
+    return values if values.flags.writeable else values.copy()
 
 
 def fetch(A: Array) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compositegp.arrays import Array
+from compositegp.arrays import Array, writeable
 
 _COPIES = 24  # matrices of a batch that are alive at once, with room to spare
 _MOST_ELEMENTS = 2**27  # of a batch: a gigabyte for each matrix of it fills any device
@@ -26,7 +26,7 @@ class Device:
 
     def send(self, values: Any) -> Array:
         """An array of the device."""
-        return self.torch.asarray(np.ascontiguousarray(values), device=self.name)
+        return self.torch.asarray(writeable(np.ascontiguousarray(values)), device=self.name)
 
     @property
     def free_elements(self) -> int:
@@ -55,7 +55,7 @@ def use_device(name: str | None) -> Iterator[None]:
     """Work on the terms of composites on a device, by PyTorch, as long as this lasts.
 
     The same code runs in the same double precision, on larger batches. Data are arrays of NumPy before and after.
-    `n_jobs` then has no effect on the terms.
+    `n_jobs` then has no effect on the terms. It holds for the calling thread, not for others that this one starts.
 
     Parameters
     ----------
@@ -68,6 +68,8 @@ def use_device(name: str | None) -> Iterator[None]:
     >>> with use_device(None):  # or "cuda"
     ...     pass  # posterior(...), learn(...), nearest(...)
     """
+    if name is not None and not isinstance(name, str):
+        raise ValueError(f'device must be None or the name of a device, such as "cuda"; found {name!r}.')
     token = _current.set(None if name is None else _open(name))
     try:
         yield
@@ -88,15 +90,13 @@ def batch_elements() -> int:
 
 @cache
 def _open(name: str) -> Device:
-    if not isinstance(name, str):
-        raise ValueError(f'device must be None or the name of a device, such as "cuda"; found {name!r}.')
     try:
         import torch
     except ImportError as error:
         raise ImportError(f"device={name!r} needs PyTorch. pip install 'compositegp[gpu]'.") from error
     try:
-        torch.zeros(1, dtype=torch.float64, device=name)
-    except (RuntimeError, TypeError, AssertionError) as error:
+        torch.linalg.cholesky(torch.eye(2, dtype=torch.float64, device=name)).sum().item()
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"device={name!r} cannot be used in double precision by PyTorch {torch.__version__} here "
             f"({str(error).splitlines()[0]}). Name a device that it sees, install a build of PyTorch for it, or leave "

@@ -13,7 +13,7 @@ from compositegp.validation import check_index_sets, check_kernel, check_points
 
 _POOL = 8  # candidates kept for each point wanted, by distance to the centre of the segment
 _MANY_POINTS = 20_000  # beyond which candidates are looked for in cells, not among all the points
-_MANY_SEARCHES = 128  # segments that it takes to make up for building the cells
+_MANY_SEGMENTS = 128  # that it takes to make up for building the cells
 _CELL = 256  # points in a cell, at most
 _MARGIN = 12.0  # points in the nearest cells, for each one wanted: in many columns near cells may be far away
 _ROWS = 2**14  # candidates whose distances to a segment are held at once
@@ -55,7 +55,7 @@ def conditioning_sets(
     if kernel is not None:
         points = in_length_scales(check_kernel(kernel), points)
     numbers = np.arange(len(parts)) if only is None else np.asarray(only)
-    finder = _Finder(points[order], size, len(numbers))
+    finder = _Finder(points[order], size, len(parts))
     starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     sets = []
     for number in numbers:
@@ -66,11 +66,11 @@ def conditioning_sets(
 class _Finder:
     """Finds, for a run of points in an ordered set, the nearest points before it."""
 
-    def __init__(self, points: Floats, size: int, n_searches: int) -> None:
+    def __init__(self, points: Floats, size: int, n_segments: int) -> None:
         self._points = points - points.mean(axis=0) if len(points) else points
         self._half_squares = 0.5 * np.einsum("nd,nd->n", self._points, self._points)
         self._size = size
-        worth_it = len(points) > _MANY_POINTS and n_searches > _MANY_SEARCHES and size > 0
+        worth_it = len(points) > _MANY_POINTS and n_segments > _MANY_SEGMENTS and size > 0
         self._cells = _Cells(self._points) if worth_it else None
 
     def find(self, start: int, stop: int) -> Indices:
@@ -104,7 +104,7 @@ class _Finder:
 
 
 class _Cells:
-    """Points in small local cells, which are looked up by their centres: in any number of columns."""
+    """Points in small local cells, which are looked up by their bounding boxes: in any number of columns."""
 
     def __init__(self, points: Floats) -> None:
         cells = segment(points, _CELL)
@@ -112,18 +112,20 @@ class _Cells:
         self._members = np.concatenate(cells)
         self._stops = np.cumsum([len(cell) for cell in cells])
         self._starts = self._stops - [len(cell) for cell in cells]
-        self._centres = np.add.reduceat(points[self._members], self._starts) / (self._stops - self._starts)[:, None]
+        inside = points[self._members]
+        self._low, self._high = (bound.reduceat(inside, self._starts) for bound in (np.minimum, np.maximum))
 
     def around(self, centre: Floats, start: int, wanted: int) -> Indices:
         """As many as wanted, or more, of the positions before `start`, from the cells nearest to a centre."""
-        distances = ((self._centres - centre) ** 2).sum(axis=1)
+        outside = np.maximum(self._low - centre, 0.0) + np.maximum(centre - self._high, 0.0)
+        middle = 0.5 * (self._low + self._high) - centre
+        # By their bounding boxes; of those that hold the centre, by their middles.
+        order = np.lexsort(((middle**2).sum(axis=1), (outside**2).sum(axis=1)))
         count = int(np.ceil(_MARGIN * wanted / _CELL * self._count / start)) + 1
         while True:
-            near = (
-                np.argpartition(distances, count)[:count] if count < len(distances) else np.arange(len(distances))
-            )
+            near = order[:count]
             members = np.concatenate([self._members[self._starts[cell] : self._stops[cell]] for cell in near])
             earlier = members[members < start]
-            if len(earlier) >= wanted or count >= len(distances):
+            if len(earlier) >= wanted or count >= len(order):
                 return np.sort(earlier)
             count *= 2

@@ -93,6 +93,10 @@ class Observations:
             self.sent[key] = device.send(values)
         return self.sent[key][device.send(stack.indices)]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is on a device stays there."""
+        return {**vars(self), "sent": {}}
+
     def with_kernel(self, kernel: Kernel) -> "Observations":
         """The same data under another kernel."""
         return replace(self, kernel=kernel)

@@ -1,6 +1,6 @@
 """Partitions: the rows of a Dask collection, as arrays with segments, on the machine that has them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -54,20 +54,16 @@ class Summary(NamedTuple):
     most: Floats
 
 
-def parts_of(data: Any, y: Any, target: str | None, segment_size: int, scheme: str) -> tuple[list[Any], list[str]]:
+def parts_of(data: Any, y: Any, target: Any, segment_size: int, scheme: str) -> tuple[list[Any], list[Any] | None]:
     """Parts (delayed) of a Dask data frame or of two Dask arrays, and the names of the columns, if they have some."""
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
-        if target is None or target not in data.columns:
-            raise ValueError(f"target must be one of the columns {list(data.columns)}; found {target!r}.")
-        if y is not None:
-            raise ValueError("y is for arrays. A data frame has its target as a column, named by target.")
-        names = [str(name) for name in data.columns if name != target]
-        frames = data.to_delayed()
+        names = _columns(data, y, target)
         build = dask.delayed(_from_frame)
-        return [build(frame, number, target, segment_size, scheme) for number, frame in enumerate(frames)], names
-    if not (hasattr(data, "to_delayed") and hasattr(y, "to_delayed")):
+        frames = enumerate(data.to_delayed())
+        return [build(frame, number, names, target, segment_size, scheme) for number, frame in frames], names
+    if not (hasattr(data, "to_delayed") and hasattr(y, "to_delayed") and hasattr(y, "chunks")):
         raise ValueError(
-            "X must be a Dask data frame, or X and y Dask arrays; found "
+            "X must be a Dask data frame, with the name of one of its columns as target, or X and y Dask arrays; found "
             f"{type(data).__name__} and {type(y).__name__}. Use CompositeGPRegressor for data in memory, or make it a "
             "Dask collection: dask.dataframe.from_pandas, read_parquet or dask.array.from_array."
         )
@@ -78,27 +74,53 @@ def parts_of(data: Any, y: Any, target: str | None, segment_size: int, scheme: s
         )
     build = dask.delayed(_from_arrays)
     pairs = zip(data.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
-    return [build(x, t, number, segment_size, scheme) for number, (x, t) in enumerate(pairs)], []
+    return [build(x, t, number, None, segment_size, scheme) for number, (x, t) in enumerate(pairs)], None
 
 
-def _from_frame(frame: Any, number: int, target: str, segment_size: int, scheme: str) -> Part:
-    columns = [name for name in frame.columns if name != target]
-    try:
-        X, y = frame[columns].to_numpy(dtype=np.float64), frame[target].to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
+def _columns(data: Any, y: Any, target: Any) -> list[Any]:
+    """The columns of a frame beside its target, all of them numbers."""
+    if y is not None:
         raise ValueError(
-            f"partition {number} has a column that is not numeric ({error}). Drop it, or turn it into numbers first."
-        ) from error
-    return _from_arrays(X, y, number, segment_size, scheme)
+            "y is for arrays. A data frame has its target as a column: name it by target, and give no y."
+        )
+    if not (isinstance(target, Hashable) and target in data.columns):
+        raise ValueError(f"target must be one of the columns {list(data.columns)}; found {target!r}.")
+    names = [name for name in data.columns if name != target]
+    if not names:
+        raise ValueError(f"X has no column but the target {target!r}: there is nothing to predict it from.")
+    check_numeric(data, [*names, target], "X")
+    return names
 
 
-def _from_arrays(X: Any, y: Any, number: int, segment_size: int, scheme: str) -> Part:
+def check_numeric(frame: Any, names: list[Any], what: str) -> None:
+    """Columns of a frame that are numbers; text, dates and categories are not."""
+    from pandas.api.types import is_numeric_dtype
+
+    wrong = {name: frame.dtypes[name] for name in names if not is_numeric_dtype(frame.dtypes[name])}
+    if wrong:
+        found = ", ".join(f"{name} ({dtype})" for name, dtype in wrong.items())
+        raise ValueError(
+            f"{what} has columns that are not numbers: {found}. Leave them out, or turn them into numbers (a date into "
+            "the days since another) first."
+        )
+
+
+def _from_frame(frame: Any, number: int, names: list[Any], target: Any, segment_size: int, scheme: str) -> Part:
+    X, y = (part.to_numpy(dtype=np.float64, na_value=np.nan) for part in (frame[names], frame[target]))
+    return _from_arrays(X, y, number, names, segment_size, scheme)
+
+
+def _from_arrays(X: Any, y: Any, number: int, names: list[Any] | None, segment_size: int, scheme: str) -> Part:
     points, targets = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     observed = ~np.isnan(targets)
     points, targets = np.ascontiguousarray(points[observed]), np.ascontiguousarray(targets[observed])
-    if not (np.isfinite(points).all() and np.isfinite(targets).all()):
+    if not np.isfinite(targets).all():
+        raise ValueError(f"partition {number} has infinite targets. Drop those rows.")
+    bad = np.flatnonzero(~np.isfinite(points).all(axis=0))
+    if len(bad):
+        which = ", ".join(str(column if names is None else names[column]) for column in bad)
         raise ValueError(
-            f"partition {number} has missing or infinite values in its columns. Drop those rows, or fill them in."
+            f"partition {number} has missing or infinite values in column(s) {which}. Drop those rows, or fill them in."
         )
     segments = _segments(points, segment_size, scheme) if len(points) else []
     return Part(number, points, targets, segments, int(np.count_nonzero(~observed)))
@@ -130,8 +152,9 @@ def sample_of(part: Part, numbers: Any) -> tuple[list[Floats], list[Floats]]:
 def add_up(results: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
     """One delayed result from many: a tree of sums, whose shape depends on their number alone."""
     together = dask.delayed(combine)
-    while len(results) > 1:
+    while True:
         results = [
             together(results[start : start + _SPLIT_EVERY]) for start in range(0, len(results), _SPLIT_EVERY)
         ]
-    return results[0]
+        if len(results) == 1:
+            return results[0]

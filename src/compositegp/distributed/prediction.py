@@ -1,7 +1,7 @@
 """Predictions from partitions: test points go to where the data are, and what these say about them is added up."""
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import dask
@@ -22,6 +22,8 @@ from compositegp.posteriors.posterior import believe
 from compositegp.threads import blas_threads_for
 
 _MESSAGE = 2**21  # numbers in one result that travels between machines, at most
+_AT_ONCE = 16  # such results for each partition that are on their way at once
+_FEW_TESTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Model:
         for start in range(0, len(groups), step):
             chosen = groups[start : start + step]
             points = [Z[group] for group in chosen]
-            model = (self.kernel, self.mean, self.conditioning_size, points, n_blocks)
+            model = (self.kernel, self.mean, self.conditioning_size, dask.delayed(points), n_blocks)
             told = [
                 task(part, *model)
                 for part, summary in zip(self.parts, self.summaries, strict=True)
@@ -74,30 +76,39 @@ class Model:
     def by_nearest(self, Z: Floats, size: int) -> Marginals:
         """Each test point from the observations nearest to it in all the partitions."""
         size = min(size, sum(summary.n_points for summary in self.summaries))
-        step = max(1, _MESSAGE // (size * (Z.shape[1] + 2)))
-        starts = range(0, len(Z), step)
-        found = [self._nearest(Z[start : start + step], size) for start in starts]
-        return Marginals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-
-    def _nearest(self, Z: Floats, size: int) -> Marginals:
         tests = in_length_scales(self.kernel, Z)
         gaps = self._gaps(tests)
-        # A partition that reaches nearer than the last neighbour in the nearest partition may have a nearer one.
-        reach, order = np.full(len(Z), np.inf), gaps.argmin(axis=0)
+        near = (gaps <= self._reach(tests, gaps, size)) & (gaps < np.inf)
+        most = max(1, _MESSAGE // (size * (Z.shape[1] + 2)))
+        step = min(most, max(_FEW_TESTS, -(-len(Z) // _AT_ONCE)))
+        slices = [slice(start, start + step) for start in range(0, len(Z), step)]
+        found: list[Marginals] = []
+        for first in range(0, len(slices), _AT_ONCE):
+            chosen = slices[first : first + _AT_ONCE]
+            found += dask.compute(*[self._nearest(Z[s], tests[s], near[:, s], size) for s in chosen])
+        return Marginals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _reach(self, tests: Floats, gaps: Floats, size: int) -> Floats:
+        """How far the neighbours of each test point can be, shape (M,): as far as the last in the nearest partition."""
+        reach, owners = np.empty(len(tests)), gaps.argmin(axis=0)
         distances = dask.delayed(_reach)
-        owners = [int(owner) for owner in np.unique(order)]
-        asked = [distances(self.parts[owner], self.kernel, tests[order == owner], size) for owner in owners]
-        for owner, found in zip(owners, dask.compute(*asked), strict=True):
-            reach[order == owner] = found
+        asked = [int(owner) for owner in np.unique(owners)]
+        found = dask.compute(
+            *[distances(self.parts[owner], self.kernel, tests[owners == owner], size) for owner in asked]
+        )
+        for owner, own in zip(asked, found, strict=True):
+            reach[owners == owner] = own
+        return reach
+
+    def _nearest(self, Z: Floats, tests: Floats, near: Any, size: int) -> Any:
+        """Prediction (delayed) of some test points from the partitions that are near them."""
         task = dask.delayed(_candidates)
-        near = [np.flatnonzero(gap <= reach) for gap in gaps]
         told = [
-            task(self.parts[owner], self.kernel, tests, rows, size) for owner, rows in enumerate(near) if len(rows)
+            task(self.parts[owner], self.kernel, tests[rows], np.flatnonzero(rows), size)
+            for owner, rows in enumerate(near)
+            if rows.any()
         ]
-        (means, variances) = dask.compute(
-            dask.delayed(_predict)(add_up(told, _nearest_of), self.kernel, self.mean, Z, size)
-        )[0]
-        return Marginals(means, variances)
+        return dask.delayed(_predict)(add_up(told, partial(_nearest_of, size=size)), self.kernel, self.mean, Z)
 
     def _gaps(self, tests: Floats) -> Floats:
         """Distance from each partition's bounding box to each test point, in length scales: (partitions, M)."""
@@ -131,15 +142,18 @@ def _sum(told: list[list[Evidence]]) -> list[Evidence]:
 
 
 class Candidates(NamedTuple):
-    """The nearest observations found so far for each of M test points.
+    """The nearest observations found so far for some test points.
 
     Attributes
     ----------
-    distances : array of shape (M, size)
-        Infinite where there is none.
-    X, y : arrays of shape (M, size, d) and (M, size)
+    rows : int array of shape (m,)
+        Which test points, ascending.
+    distances : array of shape (m, size)
+        Infinite where there is no observation.
+    X, y : arrays of shape (m, size, d) and (m, size)
     """
 
+    rows: Any
     distances: Floats
     X: Floats
     y: Floats
@@ -154,32 +168,36 @@ def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
 
 
 def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Any, size: int) -> Candidates:
-    d, count = part.X.shape[1], min(size, len(part.X))
-    found = Candidates(
-        np.full((len(tests), size), np.inf), np.zeros((len(tests), size, d)), np.zeros((len(tests), size))
-    )
-    distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests[rows], k=[*range(1, count + 1)])
-    found.distances[rows, :count], found.X[rows, :count], found.y[rows, :count] = (
-        distances,
-        part.X[near],
-        part.y[near],
-    )
-    return found
+    count = min(size, len(part.X))
+    distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests, k=[*range(1, count + 1)])
+    return Candidates(rows, distances, part.X[near], part.y[near])
 
 
-def _nearest_of(told: list[Candidates]) -> Candidates:
-    size = told[0].distances.shape[1]
-    distances = np.concatenate([each.distances for each in told], axis=1)
+def _nearest_of(told: list[Candidates], size: int) -> Candidates:
+    """The nearest of all the candidates for each test point; of equal ones, those of earlier partitions."""
+    rows = np.unique(np.concatenate([each.rows for each in told]))
+    d, width = told[0].X.shape[2], sum(each.distances.shape[1] for each in told)
+    distances, X, y = (
+        np.full((len(rows), width), np.inf),
+        np.zeros((len(rows), width, d)),
+        np.zeros((len(rows), width)),
+    )
+    start = 0
+    for each in told:
+        place, stop = np.searchsorted(rows, each.rows), start + each.distances.shape[1]
+        distances[place, start:stop], X[place, start:stop], y[place, start:stop] = each.distances, each.X, each.y
+        start = stop
     chosen = np.argsort(distances, axis=1, kind="stable")[:, :size]
-    X, y = (np.concatenate(arrays, axis=1) for arrays in ([e.X for e in told], [e.y for e in told]))
     return Candidates(
+        rows,
         np.take_along_axis(distances, chosen, axis=1),
         np.take_along_axis(X, chosen[..., None], axis=1),
         np.take_along_axis(y, chosen, axis=1),
     )
 
 
-def _predict(found: Candidates, kernel: Kernel, mean: Any, Z: Floats, size: int) -> Marginals:
+def _predict(found: Candidates, kernel: Kernel, mean: Any, Z: Floats) -> Marginals:
+    size = found.distances.shape[1]
     data = Observations.checked(
         kernel, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), mean=mean, noise_variance=None
     )

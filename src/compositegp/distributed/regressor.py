@@ -1,31 +1,34 @@
 """The estimator for data in partitions."""
 
-from typing import Any
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import dask
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from compositegp.arrays import Floats
 from compositegp.composite import Observations
-from compositegp.distributed.partitions import parts_of, sample_of, summarise
+from compositegp.composite.segments import SCHEMES
+from compositegp.distributed.partitions import check_numeric, parts_of, sample_of, summarise
 from compositegp.distributed.prediction import Model
 from compositegp.distributed.terms import PartitionedTerms
-from compositegp.estimators.fitting import default_kernel
+from compositegp.estimators.fitting import at_scale, default_kernel
 from compositegp.kernels import diagonal
 from compositegp.learning import LearningResult
 from compositegp.learning.learn import SCALE_SEGMENTS, run, task_of
 from compositegp.learning.progress import Reporter
+from compositegp.means import Estimated, as_mean
 from compositegp.messages import warn_caller
-from compositegp.validation import check_count, check_kernel, check_points
-
-_PREDICTIONS = ("nearest", "composite")
+from compositegp.validation import check_kernel, check_points
 
 
-class DistributedGPRegressor(BaseEstimator):  # type: ignore[misc]
+class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression on a Dask data frame or arrays, whose rows stay where they are.
 
     Each partition is split into segments of its own. Learning sums scores and Fisher information over the partitions,
@@ -65,10 +68,25 @@ class DistributedGPRegressor(BaseEstimator):  # type: ignore[misc]
     kernel_ : scikit-learn kernel
     mean_ : as `mean`, with the coefficients that were learned
     learning_result_ : LearningResult or None
-    n_samples_ : int
-    feature_names_in_ : list of str
+    n_samples_, n_features_in_ : int
+    feature_names_in_ : array
         Where the data had names for their columns.
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [None, Kernel],
+        "segment_size": [Interval(Integral, 1, None, closed="left")],
+        "segmentation": [StrOptions(set(SCHEMES))],
+        "conditioning_size": [Interval(Integral, 0, None, closed="left")],
+        "learn": ["boolean"],
+        "tolerance": [Interval(Real, 0, None, closed="neither"), None],
+        "mean": "no_validation",
+        "prediction": [StrOptions({"nearest", "composite"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "group_size": [Interval(Integral, 1, None, closed="left")],
+        "persist": ["boolean"],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
@@ -108,12 +126,17 @@ class DistributedGPRegressor(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        if self.prediction not in _PREDICTIONS:
-            raise ValueError(f"prediction must be one of {', '.join(_PREDICTIONS)}; found {self.prediction!r}.")
-        size = check_count(self.segment_size, "segment_size")
-        parts, names = parts_of(X, y, target, size, self.segmentation)
-        if self.persist:
-            parts = list(dask.persist(*parts))
+        self._validate_params()
+        if hasattr(self.mean, "fit"):
+            raise ValueError(
+                f"mean {self.mean!r} would have to be fitted to data that are elsewhere. Give a Basis of a fitted one."
+            )
+        if self.learn and isinstance(as_mean(self.mean).coefficients, Estimated):
+            raise ValueError(
+                "mean is an Estimated: its coefficients are known already. Give its functions as a Basis."
+            )
+        lazy, names = parts_of(X, y, target, self.segment_size, self.segmentation)
+        parts = list(dask.persist(*lazy)) if self.persist else lazy
         summaries = list(dask.compute(*[dask.delayed(summarise)(part) for part in parts]))
         n = sum(summary.n_points for summary in summaries)
         if not n:
@@ -126,25 +149,34 @@ class DistributedGPRegressor(BaseEstimator):  # type: ignore[misc]
         kernel, mean = self.kernel, self.mean
         if kernel is None:
             kernel, mean = default_kernel(len(summaries[0].least)), "constant" if mean is None else mean
+        terms = PartitionedTerms(parts, summaries, mean, self.conditioning_size)
         result = None
         if self.learn and len(check_kernel(kernel).theta):
-            terms = PartitionedTerms(parts, summaries, mean, self.conditioning_size)
             result = self._learned(kernel, mean, terms)
             kernel, mean = result.kernel, result.mean
+        elif self.kernel is None:
+            points, targets = self._sample(terms, check_random_state(self.random_state).permutation(len(terms)))
+            kernel = at_scale(kernel, np.concatenate(points), np.concatenate(targets))
         self._model = Model(kernel, mean, parts, summaries, self.conditioning_size)
+        self._lazy_parts = lazy
         self.learning_result_ = result
-        self.n_samples_ = n
-        if names:
-            self.feature_names_in_ = names
+        self.n_samples_, self.n_features_in_ = n, len(summaries[0].least)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         return self
+
+    def _sample(self, terms: PartitionedTerms, order: Any) -> tuple[list[Floats], list[Floats]]:
+        """Points and targets of the first few segments in an order."""
+        places = terms.places(order[:SCALE_SEGMENTS])
+        chosen = [dask.delayed(sample_of)(terms.parts[owner], numbers) for owner, numbers in places.items()]
+        drawn = dask.compute(*chosen)
+        return [array for some in drawn for array in some[0]], [array for some in drawn for array in some[1]]
 
     def _learned(self, kernel: Kernel, mean: Any, terms: PartitionedTerms) -> LearningResult:
         generator = check_random_state(self.random_state)
         order = generator.permutation(len(terms))
-        places = terms.places(order[:SCALE_SEGMENTS])
-        chosen = [dask.delayed(sample_of)(terms.parts[owner], numbers) for owner, numbers in places.items()]
-        drawn = dask.compute(*chosen)
-        points, targets = ([array for some in drawn for array in some[k]] for k in (0, 1))
+        points, targets = self._sample(terms, order)
         data = Observations.checked(
             kernel, np.concatenate(points), np.concatenate(targets), mean=mean, noise_variance=None
         )
@@ -185,11 +217,12 @@ class DistributedGPRegressor(BaseEstimator):  # type: ignore[misc]
             With `return_std`.
         """
         model = self._fitted()
-        points = check_points(self._points(Z), "Z", len(model.summaries[0].least))
+        self._validate_params()
+        points = check_points(self._points(Z), "Z", self.n_features_in_)
         if self.prediction == "composite":
-            found = model.by_composite(points, check_count(self.group_size, "group_size"))
+            found = model.by_composite(points, self.group_size)
         else:
-            found = model.by_nearest(points, check_count(self.n_neighbors, "n_neighbors"))
+            found = model.by_nearest(points, self.n_neighbors)
         if not return_std:
             return found.mean
         variance = found.variance
@@ -208,16 +241,22 @@ class DistributedGPRegressor(BaseEstimator):  # type: ignore[misc]
         """The mean, with its coefficients where they were learned."""
         return self._fitted().mean
 
-    def _points(self, Z: Any) -> Floats:
+    def _points(self, Z: Any) -> Any:
         names = getattr(self, "feature_names_in_", None)
         if names is not None and hasattr(Z, "columns"):
-            absent = [name for name in names if name not in Z.columns]
+            absent = [str(name) for name in names if name not in Z.columns]
             if absent:
                 raise ValueError(f"Z lacks the columns {', '.join(absent)} that the model was fitted to.")
-            Z = Z[names]
-        if hasattr(Z, "compute"):
-            Z = Z.compute()
-        return np.asarray(Z, dtype=np.float64)
+            check_numeric(Z, list(names), "Z")
+            Z = Z[list(names)]
+        return Z.compute() if hasattr(Z, "compute") else Z
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what a cluster holds: a copy elsewhere reads the partitions again from where they came."""
+        state = dict(super().__getstate__())
+        if "_model" in state:
+            state["_model"] = replace(state["_model"], parts=state["_lazy_parts"])
+        return state
 
     def _fitted(self) -> Model:
         if not hasattr(self, "_model"):

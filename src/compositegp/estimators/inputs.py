@@ -34,8 +34,8 @@ def read_training(estimator: Any, X: Any, y: Any, noise_variance: Any, *, reset:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    points = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C")
-    targets = read_targets(y)
+    points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
+    targets = _own(read_targets(y), y)
     check_consistent_length(points, targets)
     variances = check_noise_variance(noise_variance, len(points))
     observed = ~np.isnan(targets)
@@ -49,6 +49,11 @@ def read_training(estimator: Any, X: Any, y: Any, noise_variance: Any, *, reset:
     )
     variances = None if variances is None else variances[observed]
     return Training(points[observed], targets[observed], variances, observed)
+
+
+def _own(values: Floats, given: Any) -> Floats:
+    """Values that the user cannot change any more; what is read-only, as a file mapped for reading, is not copied."""
+    return values.copy() if values.flags.writeable and np.may_share_memory(values, given) else values
 
 
 def read_targets(y: Any) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from compositegp import committee
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import Composite, FactoredStack, Observations, conditioning_sets, factor_stacks, segment
+from compositegp.devices import current_device
 from compositegp.kernels import in_length_scales
 from compositegp.means import plugged_in
 from compositegp.posteriors import Belief, FactoredComposite, Marginals
@@ -83,9 +84,22 @@ class CompositeMode(_Lazy):
     def __init__(self, fitted: Fitted, group_size: int | None) -> None:
         self.fitted = fitted
         self._group_size = group_size or COMPOSITE_GROUP
+        self._held: tuple[str | None, FactoredComposite] | None = None
 
-    @cached_property
+    @property
     def _factored(self) -> FactoredComposite:
+        """Factors where the terms are worked on now; they are made anew when that changes."""
+        device = current_device()
+        name = None if device is None else device.name
+        if self._held is None or self._held[0] != name:
+            self._held = name, self._factorise()
+        return self._held[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the factors."""
+        return {**super().__getstate__(), "_held": None}
+
+    def _factorise(self) -> FactoredComposite:
         data, composite = self.fitted.data, self.fitted.composite
         elements = sum(stack.indices.shape[0] * stack.indices.shape[1] ** 2 for stack in composite.stacks)
         stacks: tuple[FactoredStack, ...] = ()

@@ -95,12 +95,19 @@ def restrict(observations: Observations, stack: Stack) -> tuple[Observations, St
     return part, replace(stack, indices=np.arange(len(indices)).reshape(stack.indices.shape))
 
 
+def _matrices(observations: Observations, probes: int) -> int:
+    """How many times the usual number of matrices of a block are alive at once: the Jacobian and probes add theirs."""
+    p, n_columns = len(observations.kernel.theta), observations.X.shape[1]
+    return 1 + (p // 3 if probes < 0 else (1 + 2 * n_columns) * max(probes, 1) // 64)
+
+
 def _score(observations: Observations, stack: Stack, coefficients: Floats, probes: int, seed: int) -> Score:
     n = stack.indices.shape[1]
     keep_freed_memory()
     with blas_threads_for(0):  # even for large blocks: the same bits in every process
+        each = n**2 * _matrices(observations, probes) if current_device() is not None else n**2
         parts = [
             score(observations, stack[blocks], coefficients, probes=probes, seed=seed)
-            for blocks in batches(len(stack), n**2)
+            for blocks in batches(len(stack), each)
         ]
         return reduce(Score.plus, parts)

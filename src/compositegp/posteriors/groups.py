@@ -57,7 +57,7 @@ def predict_groups(
     if (
         current_device() is not None or composite.n_blocks == 1
     ):  # one block is best factorised once, by all the cores
-        n_jobs = None
+        n_jobs = 1
     groups = segment(Z, group_size, kernel=data.kernel)
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)
@@ -65,7 +65,7 @@ def predict_groups(
         step = max(1, min(step, -(-len(groups) // (2 * effective_n_jobs(n_jobs)))))
     tasks = [groups[start : start + step] for start in range(0, len(groups), step)]
     with blas_threads_for(0) if len(tasks) > 1 else contextlib.nullcontext():  # of threads, if joblib uses those
-        found = Parallel(n_jobs=n_jobs if len(tasks) > 1 else None)(
+        found = Parallel(n_jobs=n_jobs if len(tasks) > 1 else 1)(
             delayed(_predict)(
                 data,
                 composite,

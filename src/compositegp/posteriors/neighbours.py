@@ -8,9 +8,11 @@ from joblib import effective_n_jobs
 from scipy.spatial import KDTree
 
 from compositegp.arrays import Array, Floats, fetch
-from compositegp.devices import Device, current_device
+from compositegp.devices import current_device
 
 _MOST_DISTANCES = 2**40  # computed on a device rather than left to the tree
+_SPARE = 16  # candidates beyond those wanted, among which the nearest are found by exact distances
+_LOST_DIGITS = 1e-12  # squared distance, over the squared size of the data, under which rounding decides
 
 
 class Neighbours:
@@ -37,35 +39,44 @@ class Neighbours:
 
     def nearest(self, centres: Floats, count: int, n_jobs: int | None) -> Any:
         """Positions of the `count` points nearest to each of m centres, nearest first: shape (m, count)."""
-        device = current_device()
-        if device is not None and len(centres) * len(self.points) <= _MOST_DISTANCES:
-            return self._by_distances(device, centres, count)[1]
+        found = self._by_distances(centres, count)
+        if found is not None:
+            return found[1]
         return self._tree.query(centres, k=[*range(1, count + 1)], workers=effective_n_jobs(n_jobs))[1]
 
     def distance_to(self, centres: Floats, rank: int, n_jobs: int | None) -> Floats:
         """Distance of each centre to the point of that rank, the nearest being the first: shape (m,)."""
-        device = current_device()
-        if device is not None and len(centres) * len(self.points) <= _MOST_DISTANCES:
-            return np.asarray(self._by_distances(device, centres, rank)[0][:, -1])
+        found = self._by_distances(centres, rank)
+        if found is not None:
+            return np.asarray(found[0][:, -1])
         return np.asarray(self._tree.query(centres, k=[rank], workers=effective_n_jobs(n_jobs))[0][:, 0])
 
-    def _by_distances(self, device: Device, centres: Floats, count: int) -> tuple[Any, Any]:
+    def _by_distances(self, centres: Floats, count: int) -> tuple[Floats, Any] | None:
+        """Distances and positions of the nearest, on the device; None where there is none, or it is not up to it."""
+        device = current_device()
+        if device is None or len(centres) * len(self.points) > _MOST_DISTANCES:
+            return None
+        middle = self.points.mean(axis=0)
         if device.name not in self._sent:
-            self._sent[device.name] = device.send(self.points - self.points.mean(axis=0))
+            self._sent[device.name] = device.send(self.points - middle)
         points = self._sent[device.name]
         half_squares = 0.5 * (points * points).sum(1)
-        tests = device.send(centres - self.points.mean(axis=0))
-        # Half the squared distance, less that of the centre, is largest where this is smallest.
+        lost = _LOST_DIGITS * float(half_squares.max())
+        tests = device.send(centres - middle)
         step = max(1, device.batch_elements // len(points))
         indices = np.empty((len(centres), count), dtype=np.intp)
         distances = np.empty((len(centres), count))
         for start in range(0, len(centres), step):
             part = tests[start : start + step]
+            # The smaller half the squared distance, less that of the centre, the larger is this.
             closeness = device.torch.addmm(half_squares, part, points.mT, beta=-1.0)
-            found = closeness.topk(count, dim=1)
-            squares = (part * part).sum(1)[:, None] - 2 * found.values
-            distances[start : start + step] = fetch(squares.clamp(min=0).sqrt())
-            indices[start : start + step] = fetch(found.indices)
+            near = closeness.topk(min(len(points), count + _SPARE), dim=1).indices
+            exact = ((points[near] - part[:, None]) ** 2).sum(2)
+            found = exact.topk(count, dim=1, largest=False)
+            if float(found.values[:, -1].min()) < lost:  # products of coordinates cannot tell so near points apart
+                return None
+            distances[start : start + step] = fetch(found.values.sqrt())
+            indices[start : start + step] = fetch(near.gather(1, found.indices))
         return distances, indices
 
     def __getstate__(self) -> dict[str, Any]:
