@@ -111,6 +111,23 @@ def table(name: str, found: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def summary(kept: dict) -> str:
+    """All the tasks where everything is learned, a method to a line: seconds, RMSE and coverage of 95 % intervals."""
+    names = [name for name in TASKS if name != SERIES and kept.get(name)]
+    lines = ["| seconds, RMSE, coverage | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for method in PEERS:
+        cells = []
+        for name in names:
+            found = kept[name].get(method, {"why": "—"})
+            if "why" in found:
+                cells.append("over 600 s" if found["why"].startswith("not done") else "—")
+            else:
+                took = found["fit"] + found["predict"]
+                cells.append(f"{took:.0f} s, {found['RMSE']:.4g}, {found['coverage']:.2f}")
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def describe(name: str) -> str:
     if name == SERIES:
         return known.__doc__.strip().splitlines()[0]
@@ -128,6 +145,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600, help="seconds that one method may take")
     parser.add_argument("--memory", type=float, default=20, help="GB that one process may take")
     parser.add_argument("--out", type=Path, help="folder to keep peers.json in, and to write peers.md to")
+    parser.add_argument("--write", action="store_true", help="write the table from what is kept, and run nothing")
     parser.add_argument("--measure", nargs=2, metavar=("TASK", "METHOD"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
@@ -139,7 +157,7 @@ def main() -> None:
         f"{machine()}. Each method in a process of its own, with all cores; memory is all of it, workers included."
     )
     print(heading, flush=True)
-    for name in arguments.task or TASKS:
+    for name in () if arguments.write else arguments.task or TASKS:
         found = kept.setdefault(name, {})
         if name in ("satellite", "elevators", "pol") and load(name) is None:
             continue
@@ -157,7 +175,7 @@ def main() -> None:
     if arguments.out:
         tables = "\n".join(table(name, kept[name]) for name in TASKS if kept.get(name))
         (arguments.out / "peers.md").write_text(
-            f"# compositegp beside its peers\n\nPrinted by `make bench-peers`. {heading}\n\n{tables}"
+            f"# compositegp beside its peers\n\nPrinted by `make bench-peers`. {heading}\n\n{summary(kept)}\n{tables}"
         )
 
 

@@ -9,13 +9,13 @@ from oracles import composite_gp, exact_gp, sparse_gp
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from test_kernels import FALLBACK, KERNELS, id_of
+from test_likelihood import composites
 
 from compositegp import (
     Composite,
     CompositeGPRegressor,
     NumericalWarning,
     committee,
-    conditioning_sets,
     factorize,
     fisher_information,
     learn,
@@ -52,17 +52,6 @@ def send(values):
 
 def problem(rng, n=60, m=7):
     return rng.uniform(0, 3, size=(n, 2)), rng.normal(size=n), rng.uniform(0, 3, size=(m, 2))
-
-
-def composites(X):
-    segments = segment(X, 9)
-    return {
-        "full": Composite.full(len(X)),
-        "marginal": Composite.marginal(segments),
-        "pointwise": Composite.pointwise(len(X)),
-        "conditional": Composite.conditional(segments, conditioning_sets(X, segments, 6)),
-        "own": Composite([(np.arange(12), 0.5), (np.arange(8, 20), 1.5), (np.arange(8, 12), -0.5)]),
-    }
 
 
 def log_density(kernel, X, y, noise):

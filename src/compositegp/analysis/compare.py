@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis.errors import actual_mse, quadratic_form
 from compositegp.analysis.predictor import Predictor, predictor
+from compositegp.analysis.problem import nearest_to, without_data
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import Composite, Observations, check_composite
-from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_points
 
 _FAITHFUL = 0.1  # relative difference between claimed and actual variance that is not worth a word
@@ -156,13 +155,12 @@ def compare(
     -------
     Report
     """
-    points = check_points(X, "X")
-    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=None, noise_variance=noise_variance)
-    tests = check_points(Z, "Z", points.shape[1])
-    sites = None if inducing is None else check_points(inducing, "inducing", points.shape[1])
+    data, tests = without_data(kernel, X, Z, noise_variance)
+    sites = None if inducing is None else check_points(inducing, "inducing", tests.shape[1])
     ours = predictor(data, tests, check_composite(composite), sites)
     mse = actual_mse(data, tests, ours.coefficients)
-    nearby = _nearby(data, tests, check_count(exact_limit, "exact_limit"), check_count(neighbours, "neighbours"))
+    few = len(data.X) <= check_count(exact_limit, "exact_limit")
+    nearby = None if few else nearest_to(data, tests, check_count(neighbours, "neighbours"))
     exact = _exact(data, tests, nearby)
     if nearby is None:
         excess = quadratic_form(data, exact.coefficients - ours.coefficients)
@@ -186,12 +184,3 @@ def _exact(data: Observations, Z: Floats, nearby: Indices | None) -> Predictor:
     if nearby is not None:
         data = data.take(nearby)
     return predictor(data, Z, Composite.full(len(data.X)), None)
-
-
-def _nearby(data: Observations, Z: Floats, limit: int, neighbours: int) -> Indices | None:
-    """Points nearest to the test points; None where all of them can be had."""
-    if len(data.X) <= limit:
-        return None
-    tree = KDTree(in_length_scales(data.kernel, Z))
-    distances, _ = tree.query(in_length_scales(data.kernel, data.X))
-    return np.sort(np.argpartition(distances, neighbours)[:neighbours])

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis.errors import observed_covariance
 from compositegp.analysis.plans import Clock, Plan, flops, local_composite, plans
 from compositegp.analysis.predictor import predictor
+from compositegp.analysis.problem import nearest_to, without_data
 from compositegp.arrays import Floats, Indices
 from compositegp.composite import Composite, Observations, segment
 from compositegp.composite.segments import SCHEMES
-from compositegp.kernels import diagonal, gram, in_length_scales
+from compositegp.kernels import diagonal, gram
 from compositegp.posteriors.nearest import NearestPredictor, default_group_size
-from compositegp.validation import check_count, check_points
+from compositegp.validation import check_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +143,16 @@ def choose_segmentation(
     -------
     Design
     """
-    points = check_points(X, "X")
-    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=None, noise_variance=noise_variance)
-    tests = check_points(Z, "Z", points.shape[1])
+    data, tests = without_data(kernel, X, Z, noise_variance)
     if not tolerance > 0:
         raise ValueError(f"tolerance must be a positive number, such as 0.05; found {tolerance!r}.")
     if budget is not None and not budget > 0:
         raise ValueError(f"budget must be a positive number of seconds; found {budget!r}.")
     group_size, n_points = check_count(group_size, "group_size"), check_count(n_points, "n_points")
-    compared = plans(len(points), schemes, sizes, conditioning_sizes, neighbours)
+    compared = plans(len(data.X), schemes, sizes, conditioning_sizes, neighbours)
     if not compared:
         raise ValueError(
-            f"there is nothing to compare: with {len(points)} observation(s), sizes and neighbours must have smaller "
+            f"there is nothing to compare: with {len(data.X)} observation(s), sizes and neighbours must have smaller "
             "numbers than that."
         )
     places = [
@@ -169,12 +167,12 @@ def choose_segmentation(
         segments = [] if plan.prediction == "nearest" else plan.segments(data, random_state)
         found = [place.errors(plan, segments) for place in places]
         mse, claimed = (float(np.concatenate(parts).mean()) for parts in zip(*found, strict=True))
-        work = flops(plan, len(points), len(tests), group_size, points.shape[1]), clock.seconds(plan, len(tests))
+        work = flops(plan, len(data.X), len(tests), group_size, tests.shape[1]), clock.seconds(plan, len(tests))
         candidates.append(Candidate(plan, mse, max(mse / exact - 1, 0.0), claimed / mse, *work))
     report(len(compared), len(compared))
     candidates.sort(key=lambda candidate: (candidate.seconds, candidate.mse))
     best = _choose(candidates, tolerance, budget)
-    return Design(best, candidates, exact, best.excess <= tolerance, min(n_points, len(points)))
+    return Design(best, candidates, exact, best.excess <= tolerance, min(n_points, len(data.X)))
 
 
 def _choose(candidates: list[Candidate], tolerance: float, budget: float | None) -> Candidate:
@@ -195,7 +193,7 @@ class _Place:
 
     def __init__(self, data: Observations, Z: Floats, n_points: int) -> None:
         self._data, self._Z = data, Z
-        self._near = _nearest(data, Z, n_points)
+        self._near = nearest_to(data, Z, n_points)
         self._here = data.take(self._near)
         self._covariance = observed_covariance(self._here, slice(0, len(self._near)))
         self._cross = gram(data.kernel, self._here.X, Z)
@@ -214,10 +212,3 @@ class _Place:
         mse = diagonal(self._data.kernel, self._Z, noise=False) - 2 * np.einsum("mn,nm->m", weights, self._cross)
         mse = mse + np.einsum("mn,mn->m", weights @ self._covariance, weights)
         return np.asarray(mse), found.claimed_variance
-
-
-def _nearest(data: Observations, Z: Floats, count: int) -> Indices:
-    if len(data.X) <= count:
-        return np.arange(len(data.X))
-    distances, _ = KDTree(in_length_scales(data.kernel, Z)).query(in_length_scales(data.kernel, data.X))
-    return np.sort(np.argpartition(distances, count)[:count])

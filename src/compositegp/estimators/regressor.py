@@ -1,42 +1,31 @@
 """The estimator: scikit-learn's GaussianProcessRegressor, without its limit of ten thousand points."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.exceptions import NotFittedError
+from sklearn.base import RegressorMixin, _fit_context
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from compositegp.analysis import Report, compare
 from compositegp.arrays import Floats
 from compositegp.composite.segments import SCHEMES
-from compositegp.devices import use_device
 from compositegp.estimators import storage
-from compositegp.estimators.fitting import choices_of, fit_state
+from compositegp.estimators.fitting import fit_state
 from compositegp.estimators.inputs import read_points, read_training
 from compositegp.estimators.modes import PREDICTIONS
-from compositegp.estimators.predictive import (
-    Predictive,
-    check_variance,
-    predict_before_data,
-    predict_state,
-)
-from compositegp.estimators.state import State
+from compositegp.estimators.predictions import Predictions
 from compositegp.estimators.streaming import absorb, begin, keep_watch
-from compositegp.learning import LearningResult
 from compositegp.learning.learn import METHODS
-from compositegp.means import Estimated
 from compositegp.validation import check_points
 
 
-class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
     """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
 
     With fewer observations than `n_neighbors`, it is the exact Gaussian process.
@@ -235,108 +224,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._state = state
         return self
 
-    def predict(
-        self,
-        X: Any,
-        return_std: bool = False,
-        return_cov: bool = False,
-        *,
-        latent: bool = False,
-        noise_variance: Any = None,
-        variance: str = "claimed",
-    ) -> Any:
-        """Predict the target: its mean and, if asked for, standard deviation or joint covariance.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (M, d)
-        return_std : bool
-        return_cov : bool
-            All of `X` is then one group, predicted jointly.
-        latent : bool
-            The one switch for what an error bar is about: False (default) a new observation y, noise of the kernel's
-            WhiteKernel included, as scikit-learn has it; True the noise-free f. The mean is the same, except with a
-            `target_transform`.
-        noise_variance : None, number or array of shape (M,)
-            Noise of the new observations beside the kernel's own.
-        variance : {"claimed", "honest"}
-            What the composite's belief claims, or the mean squared error that its mean really has under the model:
-            with ``prediction="composite"`` segments that share information make the claim too small. For ``nearest``
-            the two are the same. ``honest`` takes time that grows as n² for every group.
-
-        Returns
-        -------
-        mean : array of shape (M,)
-        std : array of shape (M,)
-            With `return_std`.
-        cov : array of shape (M, M)
-            With `return_cov`.
-        """
-        if return_std and return_cov:
-            raise RuntimeError("At most one of return_std or return_cov can be requested.")
-        found = self._predictive(X, latent, noise_variance, joint=return_cov, variance=variance)
-        if return_cov:
-            return found.mean_and_covariance()
-        mean, std = found.mean_and_std()
-        return (mean, std) if return_std else mean
-
-    def predict_quantiles(
-        self, X: Any, q: Any = (0.05, 0.5, 0.95), *, latent: bool = False, noise_variance: Any = None
-    ) -> Floats:
-        """Quantiles of the target (or of the latent f).
-
-        Parameters
-        ----------
-        X : array or data frame of shape (M, d)
-        q : float or sequence of floats between 0 and 1
-        latent, noise_variance
-            As for `predict`.
-
-        Returns
-        -------
-        array of shape (M, len(q)), or (M,) for a single number
-        """
-        levels = np.asarray(q, dtype=np.float64)
-        if levels.ndim > 1 or not ((levels > 0) & (levels < 1)).all():
-            raise ValueError(f"q must be a number, or numbers, between 0 and 1; found {q!r}.")
-        found = self._predictive(X, latent, noise_variance)
-        if levels.ndim == 0:
-            return found.quantile(float(levels))
-        return np.stack([found.quantile(level) for level in levels], axis=1)
-
-    def predict_interval(
-        self, X: Any, level: float = 0.95, *, latent: bool = False, noise_variance: Any = None
-    ) -> tuple[Floats, Floats]:
-        """Ends of the central interval that holds the target (or the latent f) with probability `level`.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (M, d)
-        level : float
-            Between 0 and 1.
-        latent, noise_variance
-            As for `predict`.
-
-        Returns
-        -------
-        lower, upper : arrays of shape (M,)
-        """
-        if not (isinstance(level, Real) and 0 < level < 1):
-            raise ValueError(f"level must be a number between 0 and 1, such as 0.95; found {level!r}.")
-        tails = [0.5 - level / 2, 0.5 + level / 2]
-        lower, upper = self.predict_quantiles(X, tails, latent=latent, noise_variance=noise_variance).T
-        return lower, upper
-
-    def sample_y(
-        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, latent: bool = False, noise_variance: Any = None
-    ) -> Floats:
-        """Draw joint samples at `X`: shape (M, n_samples).
-
-        Parameters are those of `predict`; all of `X` is one group.
-        """
-        found = self._predictive(X, latent, noise_variance, joint=True)
-        return found.sample(n_samples, check_random_state(random_state))
-
     def log_marginal_likelihood(
         self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
     ) -> Any:
@@ -362,6 +249,11 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with self._on_device():
             score = state.score(kernel, self.n_jobs)
         return (score.log_likelihood, score.gradient) if eval_gradient else score.log_likelihood
+
+    @property
+    def log_marginal_likelihood_value_(self) -> float:
+        """The composite's log likelihood at the learned hyper-parameters; computed when asked for."""
+        return float(self.log_marginal_likelihood())
 
     def analyze(self, X: Any, **options: Any) -> Report:
         """What the approximation costs at test points `X`, predicted as one group, against the exact Gaussian process.
@@ -398,73 +290,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model._state = build(model)
         return model
 
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel with its learned hyper-parameters."""
-        return self._fitted_state().kernel
-
-    @property
-    def theta_standard_errors_(self) -> Floats | None:
-        """Relative standard errors of the hyper-parameters, shape (p,)."""
-        average = self._fitted_state().average
-        return None if average is None else average.estimate.standard_errors
-
-    @property
-    def mean_coefficients_(self) -> Floats:
-        """Coefficients of the mean's basis functions, shape (q,)."""
-        return self._coefficients()[0]
-
-    @property
-    def mean_covariance_(self) -> Floats:
-        """Error covariance of the coefficients, shape (q, q)."""
-        return self._coefficients()[1]
-
-    @property
-    def segments_(self) -> list[Any]:
-        """Indices of the observations in each segment; empty with `watch`."""
-        return list(self._fitted_state().segments)
-
-    @property
-    def learning_result_(self) -> LearningResult | None:
-        """How the hyper-parameters were learned; None if not by `fit`, or if the model was loaded."""
-        return self._fitted_state().result
-
-    @property
-    def log_marginal_likelihood_value_(self) -> float:
-        """The composite's log likelihood at the learned hyper-parameters; computed when asked for."""
-        return float(self.log_marginal_likelihood())
-
-    def _coefficients(self) -> tuple[Floats, Floats]:
-        state = self._fitted_state()
-        if state.watched is not None:
-            return state.watched.coefficients, state.watched.coefficient_covariance
-        with self._on_device():
-            mean = state.fitted_mean
-        if not isinstance(mean, Estimated):
-            return np.empty(0), np.empty((0, 0))
-        return np.asarray(mean.coefficients), np.asarray(mean.covariance)
-
-    def _predictive(
-        self, X: Any, latent: bool, noise_variance: Any, *, joint: bool = False, variance: str = "claimed"
-    ) -> Predictive:
-        check_variance(variance)
-        if not self.__sklearn_is_fitted__():
-            return predict_before_data(self, X, latent=latent, noise_variance=noise_variance, joint=joint)
-        with self._on_device():
-            return predict_state(
-                self._current(),
-                read_points(self, X),
-                latent=latent,
-                noise_variance=noise_variance,
-                joint=joint,
-                variance=variance,
-                n_jobs=self.n_jobs,
-            )
-
-    def _on_device(self) -> AbstractContextManager[None]:
-        """Work on the estimator's device; without one, where the caller says."""
-        return nullcontext() if self.device is None else use_device(self.device)
-
     @contextmanager
     def _features_kept(self) -> Iterator[None]:
         """A failure inside leaves what is known of the columns as it was."""
@@ -484,31 +309,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self.watch, "columns"):
             return read_points(self, self.watch)  # so that names are checked
         return check_points(self.watch, "watch", self.n_features_in_)
-
-    def _fitted_state(self) -> State:
-        """The state; an AttributeError, as attributes of an estimator raise, where there is none."""
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
-        return self._state
-
-    def _current(self) -> State:
-        """The state, under the parameters as they are now (set_params may have changed how to predict)."""
-        state = self._fitted_state()
-        renewed = state.with_choices(choices_of(self))
-        if renewed is not state:
-            self._validate_params()
-            self._state = renewed
-        return renewed
-
-    def _data_state(self, what: str) -> State:
-        check_is_fitted(self)
-        state = self._current()
-        if state.watched is not None:
-            raise ValueError(f"{what} needs the data, of which a model with watch keeps none.")
-        return state
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
