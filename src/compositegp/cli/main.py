@@ -85,7 +85,7 @@ def main(argv: list[str] | None = None) -> int:
         arguments.run(arguments, output)
         output.finish()
         sys.stdout.flush()
-    except (CommandError, ValueError, LinAlgError) as error:
+    except (CommandError, ImportError, ValueError, LinAlgError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:

@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("predictions.csv"), help="file for the predictions")
     parser.add_argument("--level", type=float, default=0.95, help="probability of the intervals")
     parser.add_argument("--log", action="store_true", help="model the logarithm: predictions are never negative")
+    parser.add_argument(
+        "--device", help="where to work: a device of PyTorch's, such as cuda; else on the processor"
+    )
     parser.add_argument("--save", type=Path, help="file for the model")
 
 
@@ -36,7 +39,10 @@ def run(arguments: argparse.Namespace, output: Output) -> None:
     X = encode(inputs, inputs, categories, arguments.train, output)
     Z = encode(wanted, inputs, categories, arguments.predict, output)
     model = CompositeGPRegressor(
-        target_transform="log" if arguments.log else None, n_jobs=arguments.jobs, verbose=True
+        target_transform="log" if arguments.log else None,
+        n_jobs=arguments.jobs,
+        device=arguments.device,
+        verbose=True,
     ).fit(X, y)
     mean, std = model.predict(Z, return_std=True)
     lower, upper = model.predict_interval(Z, arguments.level)
