@@ -1,6 +1,7 @@
 """The terms on a GPU: seconds beside the roofline, and beside the same work on the processor.
 
     python benchmarks/device.py                       # on the first GPU
+    python benchmarks/device.py --estimator           # the estimator with device="cuda"
     python benchmarks/device.py --device cpu --blocks 8 --tests 200   # a try-out without one
 
 N = 512 × blocks observations in 8 columns. The floor of each figure is the larger of its floating-point operations over
@@ -10,14 +11,17 @@ the measured rate of a copy.
 
 import argparse
 import time
+import warnings
 from collections.abc import Callable
 
+import data as real
 import numpy as np
 import torch
+from scale import table
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from timing import machine
 
-from compositegp import Composite, learn, nearest, segment, use_device
+from compositegp import Composite, CompositeGPRegressor, learn, nearest, segment, use_device
 from compositegp.composite import Observations
 from compositegp.devices import current_device
 from compositegp.kernels import gram
@@ -66,13 +70,43 @@ def draw(X: np.ndarray, segments: list[np.ndarray]) -> np.ndarray:
     return y
 
 
+def estimator(device: str) -> None:
+    """The whole estimator: the satellite split, if it is there, and a table of a million rows; twice, to be warm."""
+    tasks = {
+        "table of 1,000,000 × 8": (CompositeGPRegressor(device=device), *table(1_000_000, 8), table(10_000, 8, 2))
+    }
+    split = real.satellite()
+    if split is not None:
+        kernel = ConstantKernel() * Matern(np.ones(2), nu=0.5) + WhiteKernel()
+        model = CompositeGPRegressor(kernel, mean="linear", device=device)
+        tasks = {"satellite": (model, split.X, split.y, (split.X_test, split.y_test)), **tasks}
+    for name, (model, X, y, (X_test, y_test)) in tasks.items():
+        for turn in ("first", "again"):
+            began = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(X, y)
+            fitted = time.perf_counter()
+            mean = model.predict(X_test, return_std=True)[0]
+            done = time.perf_counter()
+            error = np.sqrt(np.mean((mean - y_test) ** 2))
+            print(
+                f"{name}, {turn}: fit {fitted - began:.1f} s, predict {done - fitted:.1f} s, RMSE {error:.4g}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--blocks", type=int, default=2000)
     parser.add_argument("--tests", type=int, default=100_000)
     parser.add_argument("--processor", type=int, default=32, help="blocks for the same work on the processor")
+    parser.add_argument("--estimator", action="store_true", help="the whole estimator instead")
     arguments = parser.parse_args()
+    if arguments.estimator:
+        estimator(arguments.device)
+        return
     n, N = SIZE, SIZE * arguments.blocks
     X = np.random.default_rng(0).uniform(0, 4, size=(N, COLUMNS))
     began = time.perf_counter()
