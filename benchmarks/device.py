@@ -22,11 +22,9 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from timing import machine
 
 from compositegp import Composite, CompositeGPRegressor, learn, nearest, segment, use_device
-from compositegp.composite import Observations
-from compositegp.devices import current_device
+from compositegp.backend import cholesky, current_device
+from compositegp.composite import Observations, total_score
 from compositegp.kernels import gram
-from compositegp.learning.passes import total_score
-from compositegp.linalg import cholesky
 
 SIZE, COLUMNS, NEIGHBOURS = 512, 8, 256
 TRUTH = 1.0 * Matern(np.linspace(0.6, 2.0, COLUMNS), nu=1.5) + WhiteKernel(0.1)

@@ -14,9 +14,8 @@ from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 from timing import best, machine
 
 from compositegp import Composite, conditioning_sets, learn, segment
-from compositegp.composite import Observations
-from compositegp.learning.passes import total_score
-from compositegp.threads import blas_threads_for
+from compositegp.backend import blas_threads_for
+from compositegp.composite import Observations, total_score
 
 
 def a_pass_against_lapack():

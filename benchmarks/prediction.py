@@ -13,9 +13,8 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, WhiteK
 from timing import best, machine
 
 from compositegp import Composite, posterior, prior, segment, update
-from compositegp.arrays import keep_freed_memory
+from compositegp.backend import blas_threads_for, keep_freed_memory
 from compositegp.kernels import gram
-from compositegp.threads import blas_threads_for
 
 
 def against_the_exact_gp():

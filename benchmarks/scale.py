@@ -25,9 +25,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from timing import best, machine
 
 from compositegp import Composite, CompositeGPRegressor, segment
-from compositegp.composite import Observations
-from compositegp.learning.passes import total_score
-from compositegp.posteriors.nearest import NearestPredictor
+from compositegp.composite import Observations, total_score
+from compositegp.posteriors import NearestPredictor
 
 SIZES = (10_000, 100_000, 1_000_000)
 TESTS = 10_000

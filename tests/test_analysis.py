@@ -112,7 +112,7 @@ def test_strips_are_the_whole(points, monkeypatch):
     X, Z, noise = points
     composite = Composite.marginal(segment(X, 16))
     whole = analysis.compare(KERNEL, X, Z, composite, noise_variance=noise)
-    monkeypatch.setattr("compositegp.analysis.errors._ROW_ELEMENTS", 7 * 60)
+    monkeypatch.setattr("compositegp.analysis.excess_error._ROW_ELEMENTS", 7 * 60)
     strips = analysis.compare(KERNEL, X, Z, composite, noise_variance=noise)
     np.testing.assert_allclose(strips.actual_mse, whole.actual_mse, rtol=1e-10)
 

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from test_learning import DEFAULT, TRUTH, simulate
 
 from compositegp import Basis, Composite, RecursiveEstimate, fisher_information, learn, segment
-from compositegp.learning.average_learner import _warnings as average_warnings
-from compositegp.learning.averaging import Average, BlockEstimate
+from compositegp.learning import Average, BlockEstimate
+from compositegp.learning.fisher_average import _warnings as average_warnings
 
 
 @pytest.fixture(scope="module")

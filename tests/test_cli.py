@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compositegp.cli.main import main
+from compositegp.cli.app import main
 
 COMMAND = Path(sys.executable).parent / "compositegp"
 

@@ -112,7 +112,7 @@ class TestConditioningSets:
         X = rng.normal(size=(3000, 2))
         segments = segment(X, 50, "random", random_state=0)
         by_looking = conditioning_sets(X, segments, 20)
-        monkeypatch.setattr("compositegp.composite.conditioning._MANY_POINTS", 100)
+        monkeypatch.setattr("compositegp.composite.block_vecchia._MANY_POINTS", 100)
         for a, b in zip(conditioning_sets(X, segments, 20), by_looking, strict=True):
             np.testing.assert_array_equal(a, b)
 

@@ -18,8 +18,8 @@ from compositegp import (
     posterior,
     segment,
 )
-from compositegp.analysis.plans import Plan, flops, plans
-from compositegp.posteriors.nearest import default_group_size
+from compositegp.analysis import Plan, flops, plans
+from compositegp.posteriors import default_group_size
 
 mpl.use("Agg")
 

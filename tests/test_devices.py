@@ -26,21 +26,21 @@ from compositegp import (
     update,
     use_device,
 )
-from compositegp.arrays import fetch
-from compositegp.composite import Observations
-from compositegp.devices import _open, current_device
-from compositegp.kernels import diagonal, gram, linearize
-from compositegp.learning.passes import total_score
-from compositegp.linalg import (
+from compositegp.backend import (
     SingularMatrixError,
     cholesky,
     cholesky_of_complement,
+    current_device,
+    fetch,
     invert_lower,
     lower_of_weighted_inverse,
     solve_lower,
     solve_right,
 )
-from compositegp.posteriors.neighbours import Neighbours
+from compositegp.backend.devices import _open
+from compositegp.composite import Observations, total_score
+from compositegp.kernels import diagonal, gram, linearize
+from compositegp.posteriors import Neighbours
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
 
@@ -226,7 +226,7 @@ class TestPosteriors:
             belief = update(belief, KERNEL, Z, X[part], y[part])
         terms = [(part, 1.0) for part in segments]
         np.testing.assert_allclose(belief.mean, composite_gp(KERNEL, X, y, Z, terms)[0], atol=1e-6)
-        found = committee.predict(KERNEL, X, y, Z[:1], segments, rule="bcm")
+        found = committee(KERNEL, X, y, Z[:1], segments, rule="bcm")
         np.testing.assert_allclose(found.mean, composite_gp(KERNEL, X, y, Z[:1], terms)[0], atol=1e-6)
 
     def test_neighbours_are_the_nearest(self, rng, device):

@@ -24,8 +24,7 @@ from compositegp import (
     nearest,
     segment,
 )
-from compositegp.composite import Observations
-from compositegp.learning.passes import total_score
+from compositegp.composite import Observations, total_score
 
 pytest.importorskip("distributed")
 import dask
@@ -34,8 +33,8 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 from compositegp.distributed import DistributedGPRegressor
+from compositegp.distributed.partitioned_terms import PartitionedTerms
 from compositegp.distributed.partitions import add_up, parts_of, summarise
-from compositegp.distributed.terms import PartitionedTerms
 
 KERNEL = ConstantKernel() * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
 KNOWN = 1.2 * Matern([0.8, 1.1], nu=1.5) + WhiteKernel(0.05)

@@ -79,7 +79,7 @@ def test_composite(data, conditioning_size):
 def test_committees(data, rule):
     X, y, Z = data
     model = CompositeGPRegressor(KERNEL, learning=None, segment_size=50, prediction=rule).fit(X, y)
-    found = committee.predict(KERNEL, X, y, Z, segment(X, 50, kernel=KERNEL), rule=rule)
+    found = committee(KERNEL, X, y, Z, segment(X, 50, kernel=KERNEL), rule=rule)
     assert_same(latent(model, Z), *found)
     with pytest.raises(ValueError, match="no joint covariance"):
         model.sample_y(Z)
@@ -116,7 +116,7 @@ def test_joint_prediction_by_nearest_is_exact_given_their_union(data):
 
 
 def test_joint_prediction_that_is_too_large_says_so(data, monkeypatch):
-    from compositegp.estimators import modes
+    from compositegp.estimators import prediction_methods as modes
 
     monkeypatch.setattr(modes, "_MOST_JOINT", 100)
     X, y, Z = data

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from compositegp import CompositeGPRegressor, Estimated, prior, update
-from compositegp.posteriors.recursion import rebase
+from compositegp.posteriors import rebase
 
 KERNEL = ConstantKernel(1.2) * Matern(0.8, nu=1.5) + WhiteKernel(0.05)
 

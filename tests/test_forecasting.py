@@ -7,12 +7,18 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from compositegp import Composite, Profile, posterior
-from compositegp.forecasting import CompositeGPForecaster, backtest
-from compositegp.forecasting.scores import crps, crps_log_normal
-from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
-from compositegp.forecasting.structure import mean_of
-from compositegp.forecasting.timeline import Timeline, observe
+from compositegp import Composite, PeriodicLevels, posterior
+from compositegp.forecasting import (
+    CompositeGPForecaster,
+    Season,
+    Timeline,
+    backtest,
+    find_seasons,
+    given_seasons,
+    mean_of,
+    observe,
+)
+from compositegp.predictive import crps, crps_log_normal
 
 
 def make_series(n=24 * 35, freq="h", tz=None, seed=0, start="2024-02-20", log=False):
@@ -308,7 +314,7 @@ def test_seasons_of_fine_steps_are_in_the_mean():
     places = np.arange(len(series), dtype=float)
     seasons, _ = find_seasons(places, series.to_numpy(), pd.Timedelta(minutes=15))
     mean = mean_of(seasons, places, series.to_numpy())
-    assert mean.functions == Profile(672.0, 400)  # of the week
+    assert mean.functions == PeriodicLevels(672.0, 400)  # of the week
     yearly = [Season("day", 24.0, 0.5), Season("year", 8766.0, 0.2)]
     assert (
         mean_of(yearly, np.arange(5 * 8766.0), np.ones(5 * 8766)).functions.period == 24.0

@@ -16,12 +16,10 @@ from sklearn.gaussian_process.kernels import (
 from strategies import seeds
 
 from compositegp import Composite, OnColumns, conditioning_sets, factorize, posterior, segment
-from compositegp.composite import Influence, Latent, Observations, factor_stacks
-from compositegp.composite.evidence import loadings
+from compositegp.composite import Influence, Latent, Observations, factor_stacks, loadings
 from compositegp.kernels import Boxes, covariance_bounds
 from compositegp.means import as_mean
-from compositegp.posteriors import groups
-from compositegp.posteriors.groups import gather, predict_groups
+from compositegp.posteriors import gather, groups, predict_groups
 
 FALLING = [
     RBF([0.5, 2.0]),

@@ -30,8 +30,7 @@ from compositegp import (
     segment,
 )
 from compositegp.composite import Score
-from compositegp.learning.progress import Reporter
-from compositegp.learning.scoring import maximise
+from compositegp.learning import Reporter, maximise
 
 TRUTH = 2.0 * Matern([0.3, 0.8], nu=1.5) + WhiteKernel(0.1)
 DEFAULT = 1.0 * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()

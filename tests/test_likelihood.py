@@ -10,8 +10,7 @@ from strategies import noisy_kernels, seeds
 from test_kernels import KERNELS, id_of
 
 from compositegp import Composite, conditioning_sets, fisher_information, segment
-from compositegp.composite import Observations
-from compositegp.learning.passes import total_score
+from compositegp.composite import Observations, total_score
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
 
@@ -172,11 +171,11 @@ def test_large_blocks_and_small_ones_agree(rng):
 
 def test_bad_arguments_of_fisher_information():
     X = np.zeros((3, 2))
-    with pytest.raises(ValueError, match="terms name point 4, but X has only 3"):
+    with pytest.raises(ValueError, match="composite names point 4, but X has only 3"):
         fisher_information(KERNEL, X, Composite.full(5))
     with pytest.raises(ValueError, match="no free hyper-parameter"):
         fisher_information(RBF(1.0, "fixed"), X, mean="constant")
-    with pytest.raises(ValueError, match="terms must be a list of index arrays"):
+    with pytest.raises(ValueError, match="segments must be a list of index arrays"):
         fisher_information(KERNEL, X, "all")
     np.testing.assert_allclose(
         fisher_information(KERNEL, X, [[0, 1], [2]]),

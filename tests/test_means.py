@@ -226,7 +226,7 @@ def test_another_mean_than_the_belief_began_with(problem):
     with pytest.raises(ValueError, match="mean is not the one that belief began with"):
         update(prior(KERNEL, Z, mean="constant"), KERNEL, Z, X, y, mean="linear")
     with pytest.raises(ValueError, match="mean must be known for a committee"):
-        committee.predict(KERNEL, X, y, Z, segment(X, 20), mean="linear")
+        committee(KERNEL, X, y, Z, segment(X, 20), mean="linear")
 
 
 def test_conditional_composite_learns_the_coefficients(problem):

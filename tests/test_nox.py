@@ -6,9 +6,8 @@ import pytest
 
 from compositegp import Composite, posterior
 from compositegp.datasets import author_errors, locate, stockholm_nox
-from compositegp.reproduction import nox
-from compositegp.reproduction.nox_model import learn_model
-from compositegp.reproduction.nox_study import _origins, _weights, choices, forecast_day
+from compositegp.paper import choices, forecast_day, learn_model, nox
+from compositegp.paper.nox_study import _origins, _weights
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from compositegp.cli import reproduce
-from compositegp.cli.main import main
-from compositegp.reproduction import learning, spatial, timeseries
-from compositegp.reproduction.claims import Claim, Experiment, markdown
+from compositegp.cli.app import main
+from compositegp.paper import Claim, Experiment, hyperparameter_errors, markdown, spatial, time_series
 
 
 def claims(experiment):
@@ -17,7 +16,7 @@ def claims(experiment):
 
 
 def test_time_series(tmp_path):
-    found = claims(timeseries.run(tmp_path, n=1024))
+    found = claims(time_series.run(tmp_path, n=1024))
     assert found["CGP underestimates the predictive variance"].holds
     assert found["which is consistent with redundant segments"].holds
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -42,14 +41,14 @@ def test_spatial(tmp_path):
 
 
 def test_learning(tmp_path):
-    found = claims(learning.run(tmp_path, n=1000, draws=8, n_jobs=1))
+    found = claims(hyperparameter_errors.run(tmp_path, n=1000, draws=8, n_jobs=1))
     assert found["with N_k = 200 the weighted average is satisfying"].holds
     assert (tmp_path / "learning.csv").read_text().count("\n") == 7
 
 
 def test_the_command_writes_a_report(tmp_path, monkeypatch, capsys):
     def small(out, report):
-        return timeseries.run(out, n=512, report=report)
+        return time_series.run(out, n=512, report=report)
 
     monkeypatch.setitem(reproduce.EXPERIMENTS, "timeseries", small)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 from strategies import seeds
 
 from compositegp import conditioning_sets, segment
-from compositegp.composite.segments import SCHEMES
+from compositegp.composite import SCHEMES
 
 
 @given(st.integers(1, 200), st.integers(1, 60), st.integers(1, 4), st.sampled_from(SCHEMES), seeds)

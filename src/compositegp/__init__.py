@@ -4,18 +4,18 @@ A composite is a list of (index set, weight) terms; everything is a weighted sum
 Gaussian process's quantity on that small set.
 """
 
-from compositegp import analysis, committee, simulate
-from compositegp.composite import Composite, conditioning_sets, segment
-from compositegp.devices import use_device
+from compositegp import analysis, simulate
+from compositegp.backend import NumericalWarning, use_device
+from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.kernels import OnColumns
-from compositegp.learning import LearningResult, Progress, RecursiveEstimate, fisher_information, learn
-from compositegp.linalg import NumericalWarning
-from compositegp.means import Basis, Constant, Estimated, Linear, Profile
+from compositegp.learning import LearningResult, Progress, RecursiveEstimate, learn
+from compositegp.means import Basis, Constant, Estimated, Linear, PeriodicLevels
 from compositegp.posteriors import (
     Belief,
     FactoredComposite,
     Marginals,
+    committee,
     factorize,
     nearest,
     posterior,
@@ -39,7 +39,7 @@ __all__ = [
     "Marginals",
     "NumericalWarning",
     "OnColumns",
-    "Profile",
+    "PeriodicLevels",
     "Progress",
     "RecursiveEstimate",
     "analysis",

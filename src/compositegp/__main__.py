@@ -2,6 +2,6 @@
 
 import sys
 
-from compositegp.cli.main import main
+from compositegp.cli.app import main
 
 sys.exit(main())

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.arrays import Floats
+from compositegp.backend import Floats
 from compositegp.kernels import diagonal, gram
 from compositegp.validation import check_count, check_kernel
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
-from compositegp.arrays import Floats, Indices
+from compositegp.backend import Floats, Indices
 
 
 def check_kernel(kernel: Any) -> Kernel:

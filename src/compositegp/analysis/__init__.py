@@ -1,18 +1,20 @@
 """Analysis: what the approximation costs, in closed form (the paper's Section 5, for any composite)."""
 
-from compositegp.analysis.compare import Report, compare
-from compositegp.analysis.design import Candidate, Design, choose_segmentation
-from compositegp.analysis.pictures import plot_confidence, plot_errors, plot_trade_off
-from compositegp.analysis.plans import Plan
+from compositegp.analysis.comparison import Report, compare
+from compositegp.analysis.excess_error import actual_mse
+from compositegp.analysis.linear_predictor import predictor
+from compositegp.analysis.plans import Plan, flops, plans
+from compositegp.analysis.segmentation_design import Candidate, Design, choose_segmentation
 
 __all__ = [
     "Candidate",
     "Design",
     "Plan",
     "Report",
+    "actual_mse",
     "choose_segmentation",
     "compare",
-    "plot_confidence",
-    "plot_errors",
-    "plot_trade_off",
+    "flops",
+    "plans",
+    "predictor",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compositegp.arrays import Floats, Indices
+from compositegp.backend import Floats, Indices, blas_threads_for
 from compositegp.composite import (
     Composite,
     Latent,
@@ -17,8 +17,7 @@ from compositegp.composite import (
     factor_stacks,
     segment,
 )
-from compositegp.posteriors.nearest import NearestPredictor, default_group_size
-from compositegp.threads import blas_threads_for
+from compositegp.posteriors import NearestPredictor, default_group_size
 
 
 @dataclass(frozen=True)

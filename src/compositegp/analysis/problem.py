@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats, Indices
+from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_points

@@ -5,9 +5,9 @@ import argparse
 import numpy as np
 
 from compositegp.analysis import choose_segmentation
-from compositegp.cli.files import numbers, read_table, split_columns
 from compositegp.cli.output import Output, ProgressBar
 from compositegp.cli.regress import encode
+from compositegp.cli.tables import numbers, read_table, split_columns
 from compositegp.estimators import CompositeGPRegressor
 
 

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, output: Output) -> None:
     """Print a script to be sourced."""
-    from compositegp.cli.main import build_parser
+    from compositegp.cli.app import build_parser
 
     commands = next(
         action.choices

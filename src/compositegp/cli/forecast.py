@@ -7,15 +7,14 @@ import numpy as np
 import pandas as pd
 
 from compositegp.analysis import compare
-from compositegp.archive import write_atomically
 from compositegp.cli.errors import CommandError
-from compositegp.cli.files import numbers, read_series, read_table, times
 from compositegp.cli.output import Output, ProgressBar
-from compositegp.cli.pictures import draw_forecast, write_picture
 from compositegp.cli.report import page
+from compositegp.cli.tables import numbers, read_series, read_table, times
 from compositegp.composite import Composite
-from compositegp.forecasting import CompositeGPForecaster, backtest
-from compositegp.forecasting.timeline import Timeline, in_utc, observe, zone_of
+from compositegp.forecasting import CompositeGPForecaster, Timeline, backtest, in_utc, observe, zone_of
+from compositegp.plotting import draw_forecast, write_picture
+from compositegp.storage import write_atomically
 
 _LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 _COMPARED = 3000  # observations of the exact GP that a forecast is compared with

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from compositegp.archive import write_atomically
 from compositegp.cli.errors import CommandError
-from compositegp.cli.files import numbers, read_table, split_columns
 from compositegp.cli.output import Output
+from compositegp.cli.tables import numbers, read_table, split_columns
 from compositegp.estimators import CompositeGPRegressor
+from compositegp.storage import write_atomically
 
 _MOST_LEVELS = 200  # of a category
 

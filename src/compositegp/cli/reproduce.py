@@ -4,15 +4,14 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from compositegp.archive import write_atomically
 from compositegp.cli.output import Output, ProgressBar
-from compositegp.reproduction import learning, nox, spatial, timeseries
-from compositegp.reproduction.claims import Experiment, markdown
+from compositegp.paper import Experiment, hyperparameter_errors, markdown, nox, spatial, time_series
+from compositegp.storage import write_atomically
 
 EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
-    "timeseries": timeseries.run,
+    "timeseries": time_series.run,
     "spatial": spatial.run,
-    "learning": learning.run,
+    "learning": hyperparameter_errors.run,
     "nox": nox.run,
 }
 

@@ -15,8 +15,7 @@ import pandas as pd
 
 from compositegp.cli.errors import CommandError
 from compositegp.cli.output import Output, plain
-from compositegp.forecasting import CompositeGPForecaster
-from compositegp.forecasting.timeline import in_utc
+from compositegp.forecasting import CompositeGPForecaster, in_utc
 
 _POLL = 0.2  # seconds between looks at a file that may grow
 

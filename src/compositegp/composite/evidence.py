@@ -9,18 +9,22 @@ from array_api_compat import array_namespace
 from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Array, Floats, add_to_diagonal, fetch, like
+from compositegp.backend import (
+    TEMPERING_END,
+    Array,
+    Floats,
+    NumericalWarning,
+    SingularMatrixError,
+    add_to_diagonal,
+    cholesky_of_complement,
+    fetch,
+    like,
+    solve_lower,
+    warn_caller,
+)
 from compositegp.composite.factors import FactoredStack, batches
 from compositegp.composite.latent import Latent
 from compositegp.kernels import gram
-from compositegp.linalg import (
-    TEMPERING_END,
-    NumericalWarning,
-    SingularMatrixError,
-    cholesky_of_complement,
-    solve_lower,
-)
-from compositegp.messages import warn_caller
 
 _TOLD = 1e-8  # tempering beyond which a user has to know of it
 _RESOLUTIONS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)

@@ -8,9 +8,8 @@ from numpy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Array, Floats, like
+from compositegp.backend import Array, Floats, like, solve_right
 from compositegp.kernels import gram
-from compositegp.linalg import solve_right
 from compositegp.means import MeanModel
 
 _SURELY_REGULAR = 1e-8  # least squared pivot, over its variance, with which a Cholesky factor is trusted

@@ -6,11 +6,22 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from compositegp.arrays import Array, Floats, diagonals, fetch, like
-from compositegp.composite.composite import Stack
-from compositegp.composite.factors import Observations, factor_covariance
-from compositegp.kernels import Linearized, linearize
-from compositegp.linalg import last_rows_of_inverse, lower_of_weighted_inverse, solve_lower, solve_upper_vectors
+from compositegp.backend import (
+    Array,
+    Floats,
+    diagonals,
+    fetch,
+    last_rows_of_inverse,
+    like,
+    lower_of_weighted_inverse,
+    solve_lower,
+    solve_upper_vectors,
+)
+from compositegp.composite.factors import factor_covariance
+from compositegp.composite.observations import Observations
+from compositegp.composite.slepian_bangs import exact_fisher, probed_fisher
+from compositegp.composite.terms import Stack
+from compositegp.kernels import linearize
 
 
 class Score(NamedTuple):
@@ -85,9 +96,9 @@ def score(
     conditioned = solve_upper_vectors(lower[:, :first, :first], residuals[:, :first])
     rows = last_rows_of_inverse(xp.asarray(lower, copy=True) if probes > 0 and not first else lower, first)
     if probes < 0:
-        fisher = _exact_fisher(stack, linearized, rows)
+        fisher = exact_fisher(stack, linearized, rows)
     elif probes:
-        fisher = _probed_fisher(stack, linearized, lower, rows, probes, seed)
+        fisher = probed_fisher(stack, linearized, lower, rows, probes, seed)
     else:
         fisher = None
     cotangent = _negative_cotangent(stack, rows, conditioned, residuals, weights)
@@ -130,48 +141,3 @@ def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals
         halved = 0.5 * like(weight, alpha)[:, None] * alpha
         cotangent[:, :stop, :stop] -= alpha[:, :, None] * halved[:, None, :]
     return cotangent
-
-
-def _exact_fisher(stack: Stack, linearized: Linearized, inverse: Array) -> Array:
-    """Slepian–Bangs: ½ tr(K⁻¹ ∂_iK K⁻¹ ∂_jK) of every term, weighted."""
-    # With A_i = C⁻¹ ∂_iK C⁻ᵀ a term's trace is Σ_ab A_i[a,b] A_j[a,b] over its leading part.
-    whitened = inverse[:, None] @ linearized.jacobian() @ inverse[:, None].mT
-    total = like(np.zeros((whitened.shape[1],) * 2), inverse)
-    for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True):
-        if weight.any():
-            part = whitened[:, :, :stop, :stop].reshape(*whitened.shape[:2], -1)
-            total += 0.5 * ((like(weight, part)[:, None, None] * part) @ part.mT).sum(0)
-    return total
-
-
-def _probed_fisher(
-    stack: Stack, linearized: Linearized, lower: Array, rows: Array, probes: int, seed: int
-) -> Array:
-    """The same by random signs t: E[(tᵀ A_i)[b] (tᵀ A_j)[b]] = Σ_a A_i[a,b] A_j[a,b].
-
-    A stage of weight ω adds ½ ω Σ_a Σ_b c_b A_i[a,b] A_j[a,b], where a runs over the points of the stage, b over those
-    up to its end, and c_b is 2 for points of earlier stages: (a, b) then stands for the pair (b, a) too.
-    """
-    blocks, n = stack.indices.shape
-    xp, first = array_namespace(lower), n - rows.shape[1]
-    total, start = 0.0, 0
-    for stage, stop in enumerate(stack.stops):
-        weight = stack.weights[:, stage]
-        if weight.any():
-            signs = np.stack(
-                [
-                    np.random.default_rng([seed, int(number), stage]).integers(0, 2, size=(stop - start, probes))
-                    for number in stack.numbers
-                ]
-            )
-            vectors = rows[:, start - first : stop - first].mT @ like(2.0 * signs - 1.0, rows)
-            moved = linearized.products(xp.ones_like(lower), vectors)
-            p = moved.shape[1]
-            side_by_side = xp.moveaxis(moved, 1, 2).reshape(blocks, n, p * probes)
-            whitened = solve_lower(lower, side_by_side).reshape(blocks, n, p, probes)[:, :stop]
-            counts = np.where(np.arange(stop) < start, 2.0, 1.0)
-            pairs = like(0.5 / probes * weight[:, None] * counts, whitened)
-            weighted = pairs[:, :, None, None] * whitened
-            total = total + xp.tensordot(weighted, whitened, axes=((0, 1, 3), (0, 1, 3)))
-        start = stop
-    return total

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import dask
 import numpy as np
 
-from compositegp.arrays import Floats, Indices
+from compositegp.backend import Floats, Indices
 from compositegp.composite import segment
 
 _SPLIT_EVERY = 8  # results that are added up by one task

@@ -12,19 +12,15 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from compositegp.arrays import Floats
-from compositegp.composite import Observations
-from compositegp.composite.segments import SCHEMES
+from compositegp.backend import Floats, warn_caller
+from compositegp.composite import SCHEMES, Observations
+from compositegp.distributed.partitioned_prediction import Model
+from compositegp.distributed.partitioned_terms import PartitionedTerms
 from compositegp.distributed.partitions import check_numeric, parts_of, sample_of, summarise
-from compositegp.distributed.prediction import Model
-from compositegp.distributed.terms import PartitionedTerms
-from compositegp.estimators.fitting import at_scale, default_kernel
+from compositegp.estimators import at_scale, default_kernel
 from compositegp.kernels import diagonal
-from compositegp.learning import LearningResult
-from compositegp.learning.learn import SCALE_SEGMENTS, run, task_of
-from compositegp.learning.progress import Reporter
+from compositegp.learning import SCALE_SEGMENTS, LearningResult, Reporter, run, task_of
 from compositegp.means import Estimated, as_mean
-from compositegp.messages import warn_caller
 from compositegp.validation import check_kernel, check_points
 
 

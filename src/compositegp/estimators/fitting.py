@@ -7,16 +7,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
-from compositegp.arrays import Floats, Indices
+from compositegp.backend import Floats, Indices, warn_caller
 from compositegp.composite import segment
+from compositegp.estimators.fitted_model import Choices, State
 from compositegp.estimators.inputs import Training
-from compositegp.estimators.state import Choices, State
-from compositegp.estimators.targets import AsTheyAre, as_target_transform
-from compositegp.learning import LearningResult, learn
-from compositegp.learning.averaging import Average
-from compositegp.learning.starting import data_scale, starting_kernel
+from compositegp.learning import Average, LearningResult, data_scale, learn, starting_kernel
 from compositegp.means import Basis, Estimated, as_mean, plugged_in
-from compositegp.messages import warn_caller
+from compositegp.predictive import AsTheyAre, as_target_transform
 
 
 class Model(NamedTuple):

@@ -2,15 +2,11 @@
 
 import numpy as np
 
-from compositegp.analysis.errors import actual_mse
-from compositegp.analysis.predictor import predictor
-from compositegp.arrays import Floats
+from compositegp.analysis import actual_mse, predictor
+from compositegp.backend import Floats, invert_lower, psd_root, pseudo_invert_information, use_device
 from compositegp.composite import Composite, Observations, factor_stacks, segment
-from compositegp.devices import use_device
-from compositegp.estimators.modes import COMPOSITE_GROUP, CommitteeMode, CompositeMode, InducingMode
-from compositegp.estimators.state import State
-from compositegp.learning.information import pseudo_invert_information
-from compositegp.linalg import invert_lower, psd_root
+from compositegp.estimators.fitted_model import State
+from compositegp.estimators.prediction_methods import COMPOSITE_GROUP, CommitteeMode, CompositeMode, InducingMode
 from compositegp.means import Estimated
 from compositegp.posteriors import Marginals
 

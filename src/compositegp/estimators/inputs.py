@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
-from compositegp.arrays import Floats
-from compositegp.messages import warn_caller
+from compositegp.backend import Floats, warn_caller
 from compositegp.validation import check_noise_variance
 
 

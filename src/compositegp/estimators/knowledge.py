@@ -9,10 +9,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from compositegp.arrays import Floats
-from compositegp.devices import use_device
+from compositegp.backend import Floats, use_device
+from compositegp.estimators.fitted_model import State
 from compositegp.estimators.fitting import choices_of
-from compositegp.estimators.state import State
 from compositegp.learning import LearningResult
 from compositegp.means import Estimated
 

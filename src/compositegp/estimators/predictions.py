@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from compositegp.arrays import Floats
+from compositegp.backend import Floats
 from compositegp.estimators.inputs import read_points
 from compositegp.estimators.knowledge import Knowledge
 from compositegp.estimators.predictive import Predictive, check_variance, predict_before_data, predict_state

@@ -8,15 +8,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
 
-from compositegp.arrays import Floats, add_to_diagonal
+from compositegp.backend import Floats, add_to_diagonal, psd_root
+from compositegp.estimators.fitted_model import State
 from compositegp.estimators.fitting import default_kernel
 from compositegp.estimators.honest import honest_variance
-from compositegp.estimators.state import State
-from compositegp.estimators.targets import AsTheyAre, Log, quantile
 from compositegp.kernels import diagonal
-from compositegp.linalg import psd_root
 from compositegp.means import as_mean
 from compositegp.posteriors import Belief, prior
+from compositegp.predictive import AsTheyAre, Log, quantile
 from compositegp.validation import check_count, check_noise_variance
 
 VARIANCES = ("claimed", "honest")

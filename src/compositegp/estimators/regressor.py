@@ -13,15 +13,15 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from compositegp.analysis import Report, compare
-from compositegp.arrays import Floats
-from compositegp.composite.segments import SCHEMES
-from compositegp.estimators import storage
+from compositegp.backend import Floats
+from compositegp.composite import SCHEMES
+from compositegp.estimators import files
 from compositegp.estimators.fitting import fit_state
 from compositegp.estimators.inputs import read_points, read_training
-from compositegp.estimators.modes import PREDICTIONS
+from compositegp.estimators.prediction_methods import PREDICTIONS
 from compositegp.estimators.predictions import Predictions
 from compositegp.estimators.streaming import absorb, begin, keep_watch
-from compositegp.learning.learn import METHODS
+from compositegp.learning import METHODS
 from compositegp.validation import check_points
 
 
@@ -278,12 +278,12 @@ class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
             Kernels of your own, functions as mean and transformers cannot be written this way; pickle takes those.
         """
         check_is_fitted(self)
-        storage.save(self, self._current(), path)
+        files.save(self, self._current(), path)
 
     @classmethod
     def load(cls, path: str | Path) -> "CompositeGPRegressor":
         """Read a model that `save` wrote; runs no code from the file."""
-        parameters, features, build = storage.load(path)
+        parameters, features, build = files.load(path)
         model = cls(**parameters)
         for name, value in features.items():
             setattr(model, name, value)

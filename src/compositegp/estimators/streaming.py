@@ -6,18 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from compositegp.arrays import Floats
-from compositegp.composite import Composite, Observations, factor_stacks
+from compositegp.backend import Floats, blas_threads_for, warn_caller
+from compositegp.composite import Composite, Observations, factor_stacks, restrict
+from compositegp.estimators.fitted_model import State
 from compositegp.estimators.fitting import at_scale, choices_of, default_kernel, model_of
 from compositegp.estimators.inputs import Training
-from compositegp.estimators.state import State
-from compositegp.learning.averaging import Average, estimate_block
-from compositegp.learning.passes import restrict
+from compositegp.learning import Average, estimate_block
 from compositegp.means import as_mean, plugged_in
-from compositegp.messages import warn_caller
-from compositegp.posteriors import Belief, prior, update
-from compositegp.posteriors.recursion import rebase
-from compositegp.threads import blas_threads_for
+from compositegp.posteriors import Belief, prior, rebase, update
 
 
 def begin(estimator: Any, training: Training, watch: Floats | None) -> State:

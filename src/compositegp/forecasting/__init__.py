@@ -1,6 +1,22 @@
 """Forecasts of time series: pandas in, pandas out. Needs pandas (``pip install 'compositegp[cli]'``)."""
 
-from compositegp.forecasting.backtest import Backtest, backtest
+from compositegp.forecasting.backtesting import Backtest, backtest
 from compositegp.forecasting.forecaster import CompositeGPForecaster
+from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
+from compositegp.forecasting.series_model import kernel_of, mean_of
+from compositegp.forecasting.timeline import Timeline, in_utc, observe, zone_of
 
-__all__ = ["Backtest", "CompositeGPForecaster", "backtest"]
+__all__ = [
+    "Backtest",
+    "CompositeGPForecaster",
+    "Season",
+    "Timeline",
+    "backtest",
+    "find_seasons",
+    "given_seasons",
+    "in_utc",
+    "kernel_of",
+    "mean_of",
+    "observe",
+    "zone_of",
+]

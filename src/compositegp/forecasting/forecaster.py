@@ -11,18 +11,18 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.archive import read_archive, unreadable, write_archive
-from compositegp.arrays import Floats
+from compositegp.backend import Floats
 from compositegp.composite import Composite, segment
-from compositegp.estimators.predictive import Predictive
-from compositegp.estimators.targets import AsTheyAre, Log
+from compositegp.estimators import Predictive
 from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
-from compositegp.forecasting.structure import describe, kernel_of, mean_of
+from compositegp.forecasting.series_model import describe, kernel_of, mean_of
 from compositegp.forecasting.timeline import DUPLICATES, Observed, Timeline, observe, zone_of
 from compositegp.kernels import diagonal
 from compositegp.learning import learn
 from compositegp.means import Estimated
 from compositegp.posteriors import posterior
+from compositegp.predictive import AsTheyAre, Log
+from compositegp.storage import read_archive, unreadable, write_archive
 from compositegp.validation import check_count
 
 FORMAT, VERSION = "compositegp forecaster", 1

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compositegp.arrays import Floats
+from compositegp.backend import Floats
 
 CANDIDATES = {"day": pd.Timedelta(days=1), "week": pd.Timedelta(days=7), "year": pd.Timedelta(days=365.25)}
 _FEWEST_CYCLES = {"day": 4, "week": 4, "year": 2}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from compositegp.arrays import Floats
+from compositegp.backend import Floats
 
 DUPLICATES = ("error", "mean", "last")
 

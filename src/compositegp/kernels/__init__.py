@@ -8,7 +8,7 @@ from compositegp.kernels import algebra, stationary  # noqa: F401  (their import
 from compositegp.kernels.bounds import Boxes, covariance_bounds
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.evaluation import Linearized, diagonal, gram, jacobian, linearize, pullback
-from compositegp.kernels.scales import in_length_scales
+from compositegp.kernels.length_scales import in_length_scales
 
 __all__ = [
     "Boxes",

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from compositegp.arrays import Array, add_to_diagonal, diagonals
+from compositegp.backend import Array, add_to_diagonal, diagonals
 from compositegp.kernels.evaluation import (
     Linearized,
     diagonal,

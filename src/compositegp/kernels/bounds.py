@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from compositegp.arrays import Floats
+from compositegp.backend import Floats
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.evaluation import gram, rule
 

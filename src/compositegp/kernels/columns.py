@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
-from compositegp.arrays import Array, Floats
+from compositegp.backend import Array, Floats
 from compositegp.kernels.evaluation import Linearized, diagonal, gram, linearize, rule
 
 

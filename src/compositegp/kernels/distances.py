@@ -6,7 +6,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.spatial.distance import cdist
 
-from compositegp.arrays import Array
+from compositegp.backend import Array
 
 _SMALL = 32 * 32  # pairs per set under which one vectorised pass beats a loop over the batch
 _WIDE = 1e3  # extent, in length scales, beyond which products of coordinates lose too many digits

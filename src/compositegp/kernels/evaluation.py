@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Array, fetch, like
+from compositegp.backend import Array, fetch, like
 
 _CHUNK = 64
 

@@ -14,12 +14,8 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from compositegp.arrays import Array, like
-from compositegp.kernels.distances import (
-    squared_difference_products,
-    squared_differences,
-    squared_distances,
-)
+from compositegp.backend import Array, like
+from compositegp.kernels.distances import squared_difference_products, squared_differences, squared_distances
 from compositegp.kernels.evaluation import (
     Linearized,
     diagonal,

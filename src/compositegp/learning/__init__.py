@@ -1,9 +1,29 @@
 """Learning: hyper-parameters and mean coefficients from segments, with standard errors."""
 
-from compositegp.learning.fisher import fisher_information
-from compositegp.learning.learn import learn
-from compositegp.learning.progress import Progress
-from compositegp.learning.recursive import RecursiveEstimate
-from compositegp.learning.result import LearningResult
+from compositegp.learning.fisher_average import Average, BlockEstimate, estimate_block
+from compositegp.learning.fisher_scoring import maximise
+from compositegp.learning.hyperparameters import METHODS, SCALE_SEGMENTS, learn, run, task_of
+from compositegp.learning.problem import Reporter
+from compositegp.learning.recursive_estimate import RecursiveEstimate
+from compositegp.learning.result import LearningResult, Progress
+from compositegp.learning.segment_reader import LocalSegments
+from compositegp.learning.starting_values import data_scale, starting_kernel
 
-__all__ = ["LearningResult", "Progress", "RecursiveEstimate", "fisher_information", "learn"]
+__all__ = [
+    "METHODS",
+    "SCALE_SEGMENTS",
+    "Average",
+    "BlockEstimate",
+    "LearningResult",
+    "LocalSegments",
+    "Progress",
+    "RecursiveEstimate",
+    "Reporter",
+    "data_scale",
+    "estimate_block",
+    "learn",
+    "maximise",
+    "run",
+    "starting_kernel",
+    "task_of",
+]

@@ -1,14 +1,124 @@
-"""What learning returns."""
+"""What learning finds: estimates with their errors, and messages about how far to trust them."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats
-from compositegp.learning.messages import Message, parameter_names
-from compositegp.learning.progress import Progress
+from compositegp.backend import Floats, NumericalWarning
+from compositegp.learning.stopping import on_bound
+
+
+class Progress(NamedTuple):
+    """Where learning stands.
+
+    Attributes
+    ----------
+    n_segments : int
+        Segments read so far.
+    n_points : float
+        Points in them.
+    log_likelihood : float
+        Per point.
+    theta : array of shape (p,)
+        Log of the hyper-parameters.
+    standard_errors : array of shape (p,)
+        Of `theta`.
+    """
+
+    n_segments: int
+    n_points: float
+    log_likelihood: float
+    theta: Floats
+    standard_errors: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The state of learning: see `LearningResult` for the attributes."""
+
+    theta: Floats
+    theta_covariance: Floats
+    coefficients: Floats
+    coefficient_covariance: Floats
+    log_likelihood: float
+    n_points: float
+    n_segments: int
+    converged: bool
+    n_left_out: int
+    n_at_bound: Any
+    warnings: list[str] = field(default_factory=list)
+    jitter: float = 0.0
+
+
+class Message(NamedTuple):
+    """A word about the result of learning.
+
+    Attributes
+    ----------
+    text : str
+    category : subclass of Warning
+    parameters : tuple of str
+        The hyper-parameters that it is about.
+    """
+
+    text: str
+    category: type[Warning]
+    parameters: tuple[str, ...] = ()
+
+
+def messages_about(found: Estimate, kernel: Kernel, interrupted: bool) -> list[Message]:
+    """Words about what was found."""
+    messages = []
+    if interrupted:
+        messages.append(Message("Learning was interrupted; this is the best so far.", ConvergenceWarning))
+    told = []
+    names = parameter_names(kernel)
+    stuck = on_bound(found.theta, kernel.bounds)
+    for name, value, (lower, upper), at_bound in zip(names, found.theta, kernel.bounds, stuck, strict=True):
+        if at_bound:
+            told.append(name)
+            bound = "lower" if value - lower < upper - value else "upper"
+            text = (
+                f"Hyper-parameter {name} ended on its {bound} bound, {np.exp(value):.3g}. Widen the bound, fix the "
+                "parameter, or leave that part of the kernel out."
+            )
+            messages.append(Message(text, ConvergenceWarning, (name,)))
+    errors = np.sqrt(np.diagonal(found.theta_covariance))
+    vague = tuple(name for name, error in zip(names, errors, strict=True) if error > 1 and name not in told)
+    if vague and not interrupted:
+        text = (
+            f"Hyper-parameter(s) {', '.join(vague)}: the data that were read do not tell the order of magnitude, or "
+            "cannot tell one from another. Fix what is not needed, or leave it out of the kernel."
+        )
+        messages.append(Message(text, ConvergenceWarning, vague))
+    if found.jitter:
+        text = (
+            f"The covariance of a segment under kernel {kernel} is singular in double precision; up to "
+            f"{found.jitter:.0e} of its mean diagonal was added as noise, which distorts the estimates. Add a "
+            "WhiteKernel to the kernel."
+        )
+        messages.append(Message(text, NumericalWarning))
+    messages += [Message(text, ConvergenceWarning) for text in found.warnings]
+    if not found.converged and not interrupted:
+        text = "Learning did not converge; the result is the best that was found."
+        messages.append(Message(text, ConvergenceWarning))
+    return messages
+
+
+def parameter_names(kernel: Kernel) -> list[str]:
+    """Names of the entries of ``kernel.theta``, as in ``kernel.get_params()``, numbered where there are several."""
+    names = []
+    for hyperparameter in kernel.hyperparameters:
+        if not hyperparameter.fixed:
+            single = hyperparameter.n_elements == 1
+            names += [
+                hyperparameter.name if single else f"{hyperparameter.name}[{position}]"
+                for position in range(hyperparameter.n_elements)
+            ]
+    return names
 
 
 @dataclass(frozen=True, eq=False, repr=False)

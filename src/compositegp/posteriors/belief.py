@@ -9,9 +9,8 @@ from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.arrays import Floats
+from compositegp.backend import Floats, SingularMatrixError, cholesky, psd_root, solve_lower
 from compositegp.composite import Evidence, Latent
-from compositegp.linalg import SingularMatrixError, cholesky, psd_root, solve_lower
 from compositegp.means import Basis, Estimated, as_mean, check_covariance, gaussian_prior
 from compositegp.validation import check_count, check_kernel, check_points, check_targets
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from compositegp.arrays import Floats, Indices
+from compositegp.backend import Floats, Indices, blas_threads_for, current_device
 from compositegp.composite import (
     Composite,
     Evidence,
@@ -19,12 +19,10 @@ from compositegp.composite import (
     factor_stacks,
     segment,
 )
-from compositegp.devices import current_device
 from compositegp.means import Basis
 from compositegp.posteriors.belief import Belief, Marginals
+from compositegp.posteriors.composite_posterior import FactoredComposite, believe
 from compositegp.posteriors.inducing import project
-from compositegp.posteriors.posterior import FactoredComposite, believe
-from compositegp.threads import blas_threads_for
 
 NEGLIGIBLE = 1e-7
 """What all the blocks that are skipped may change, over the prior standard deviation of a latent value."""

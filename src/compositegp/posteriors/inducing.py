@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from compositegp.backend import psd_root
 from compositegp.kernels import gram
-from compositegp.linalg import psd_root
 from compositegp.means import as_mean
 from compositegp.posteriors.belief import Belief
 from compositegp.validation import check_kernel, check_points

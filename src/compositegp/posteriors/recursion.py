@@ -6,20 +6,30 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.arrays import Floats, add_to_diagonal
-from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
-from compositegp.composite.evidence import loadings, resolvable, too_much_evidence
-from compositegp.devices import use_device
-from compositegp.linalg import (
+from compositegp.backend import (
+    Floats,
     SingularMatrixError,
+    add_to_diagonal,
+    blas_threads_for,
     cholesky,
     cholesky_of_complement,
     solve_lower,
     solve_lower_vectors,
+    use_device,
+)
+from compositegp.composite import (
+    Composite,
+    Evidence,
+    Latent,
+    Observations,
+    collect_evidence,
+    factor_stacks,
+    loadings,
+    resolvable,
+    too_much_evidence,
 )
 from compositegp.means import MeanModel, as_mean
 from compositegp.posteriors.belief import Belief, Whitened, condition
-from compositegp.threads import blas_threads_for
 from compositegp.validation import check_points
 
 

@@ -1,0 +1,186 @@
+"""What a composite costs against the exact Gaussian process, before any data are seen."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.analysis.excess_error import actual_mse, quadratic_form
+from compositegp.analysis.linear_predictor import Predictor, predictor
+from compositegp.analysis.problem import nearest_to, without_data
+from compositegp.backend import Floats, Indices
+from compositegp.composite import Composite, Observations, check_composite
+from compositegp.validation import check_count, check_points
+
+_FAITHFUL = 0.1  # relative difference between claimed and actual variance that is not worth a word
+_SAME_INFORMATION = 0.01  # nats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """What a composite claims, what it does, and what the exact Gaussian process would do; averaged over data.
+
+    Attributes
+    ----------
+    claimed_variance : array of shape (M,)
+        Variances that the composite's belief claims.
+    actual_mse : array of shape (M,)
+        Mean squared error of its mean, under the model: the honest variance.
+    exact_variance : array of shape (M,)
+        Posterior variance of the exact GP, which is its mean squared error and the least that any predictor can have:
+        σ_z² exp(−2 I(z; y)).
+    excess_mse : array of shape (M,)
+        E[(μ_GP − μ_composite)²] = actual_mse − exact_variance.
+    information_exact : float
+        I(z; y) in nats, all test points jointly.
+    information_composite : float
+        Expected divergence of the composite's belief from the prior, under its own marginal:
+        ½ (ln det Σ_zz − ln det Σ̃_z).
+    information_sum : float
+        Σ w I(z; y_S), the paper's index. It exceeds the gain of the composite by the total correlation of the segments.
+        With inducing points it is Σ w I(u; y_S), about these.
+    pointwise_exact, pointwise_sum : arrays of shape (M,)
+        The exact information, and the paper's index, about each test value alone.
+    neighbourhood : int or None
+        None where the exact GP has all the data. A number where it has only so many points nearest to the test points:
+        then `exact_variance` is an upper bound, `excess_mse` and `information_exact` are lower bounds.
+    """
+
+    claimed_variance: Floats
+    actual_mse: Floats
+    exact_variance: Floats
+    excess_mse: Floats
+    information_exact: float
+    information_composite: float
+    information_sum: float
+    pointwise_exact: Floats
+    pointwise_sum: Floats
+    neighbourhood: int | None
+
+    @property
+    def total_correlation(self) -> float:
+        """T = Σ w I(z; y_S) − gain, what the paper's Theorem 3 leaves out; for a marginal composite never negative."""
+        return self.information_sum - self.information_composite
+
+    @property
+    def theorem_3_printed(self) -> float:
+        """I(z; y) − Σ I(z; y_k): the difference of information gains as the paper prints it."""
+        return self.information_exact - self.information_sum
+
+    @property
+    def theorem_3_corrected(self) -> float:
+        """I(z; y) less the information gain that the composite really has."""
+        return self.information_exact - self.information_composite
+
+    @property
+    def confidence(self) -> Any:
+        """For each test point: "over-confident", "under-confident" or "faithful"; an array of strings (M,)."""
+        ratio = self.claimed_variance / np.maximum(self.actual_mse, np.finfo(np.float64).tiny)
+        verdicts = np.where(ratio < 1 - _FAITHFUL, "over-confident", "faithful")
+        return np.where(ratio > 1 + _FAITHFUL, "under-confident", verdicts)
+
+    @property
+    def redundancy(self) -> Any:
+        """For each test point: "redundant", "synergistic" or "neither"; an array of strings (M,)."""
+        difference = self.pointwise_exact - self.pointwise_sum
+        verdicts = np.where(difference < -_SAME_INFORMATION, "redundant", "neither")
+        return np.where(difference > _SAME_INFORMATION, "synergistic", verdicts)
+
+    @property
+    def verdict(self) -> str:
+        """All of it in a few lines."""
+        over, same, under = (
+            int((self.confidence == name).sum()) for name in ("over-confident", "faithful", "under-confident")
+        )
+        redundant, synergistic = (int((self.redundancy == name).sum()) for name in ("redundant", "synergistic"))
+        bound = "" if self.neighbourhood is None else f" (or more: against the {self.neighbourhood} nearest points)"
+        share = self.excess_mse.mean() / max(self.exact_variance.mean(), np.finfo(np.float64).tiny)
+        return (
+            f"Mean squared error {self.actual_mse.mean():.4g}, {share:.1%} above the exact GP's "
+            f"{self.exact_variance.mean():.4g}{bound}; variance claimed {self.claimed_variance.mean():.4g}.\n"
+            f"Of {len(self.actual_mse)} test points {over} are over-confident, {same} faithful, {under} "
+            f"under-confident; for {redundant} the segments are redundant, for {synergistic} synergistic.\n"
+            f"Information in nats: exact {self.information_exact:.4g}, composite {self.information_composite:.4g}, sum "
+            f"over the terms {self.information_sum:.4g}."
+        )
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """What is known of each test point, as columns of length M: for ``pandas.DataFrame(report.table)``."""
+        return {
+            "exact_variance": self.exact_variance,
+            "actual_mse": self.actual_mse,
+            "claimed_variance": self.claimed_variance,
+            "excess_mse": self.excess_mse,
+            "information_exact": self.pointwise_exact,
+            "information_sum": self.pointwise_sum,
+            "confidence": self.confidence,
+            "redundancy": self.redundancy,
+        }
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+
+def compare(
+    kernel: Kernel,
+    X: Any,
+    Z: Any,
+    composite: Composite,
+    *,
+    inducing: Any = None,
+    noise_variance: Any = None,
+    exact_limit: int = 6000,
+    neighbours: int = 3000,
+) -> Report:
+    """Compare a composite with the exact Gaussian process; no data are needed, everything is averaged over them.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    X : array of shape (n, d)
+    Z : array of shape (M, d)
+        Test points; the composite takes them jointly, as `posterior` does.
+    composite : Composite
+    inducing : array of shape (m, d), optional
+        Inducing points: FITC or PITC.
+    noise_variance : None, number or array of shape (n,)
+    exact_limit : int
+        Most points for which the exact GP is computed, in n³ operations.
+    neighbours : int
+        Beyond that limit: points nearest to the test points, in the kernel's length scales, that stand for all.
+
+    Returns
+    -------
+    Report
+    """
+    data, tests = without_data(kernel, X, Z, noise_variance)
+    sites = None if inducing is None else check_points(inducing, "inducing", tests.shape[1])
+    ours = predictor(data, tests, check_composite(composite), sites)
+    mse = actual_mse(data, tests, ours.coefficients)
+    few = len(data.X) <= check_count(exact_limit, "exact_limit")
+    nearby = None if few else nearest_to(data, tests, check_count(neighbours, "neighbours"))
+    exact = _exact(data, tests, nearby)
+    if nearby is None:
+        excess = quadratic_form(data, exact.coefficients - ours.coefficients)
+    else:
+        excess = np.maximum(mse - exact.claimed_variance, 0.0)
+    return Report(
+        ours.claimed_variance,
+        mse,
+        exact.claimed_variance,
+        excess,
+        exact.information,
+        ours.information,
+        ours.information_sum,
+        exact.pointwise_sum,
+        ours.pointwise_sum,
+        None if nearby is None else len(nearby),
+    )
+
+
+def _exact(data: Observations, Z: Floats, nearby: Indices | None) -> Predictor:
+    if nearby is not None:
+        data = data.take(nearby)
+    return predictor(data, Z, Composite.full(len(data.X)), None)

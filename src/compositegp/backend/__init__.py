@@ -1,0 +1,70 @@
+"""Numbers without statistics: arrays, devices and linear algebra, the same on NumPy and on PyTorch."""
+
+from compositegp.backend.arrays import (
+    Array,
+    Floats,
+    Indices,
+    add_to_diagonal,
+    diagonals,
+    fetch,
+    keep_freed_memory,
+    like,
+)
+from compositegp.backend.blas_threads import blas_threads_for
+from compositegp.backend.devices import batch_elements, current_device, use_device
+from compositegp.backend.factorization import (
+    JITTER_END,
+    JITTER_START,
+    TEMPERING_END,
+    Factor,
+    NumericalWarning,
+    SingularMatrixError,
+)
+from compositegp.backend.inverse_information import invert_information, pseudo_invert_information
+from compositegp.backend.linear_algebra import (
+    cholesky,
+    cholesky_of_complement,
+    invert_lower,
+    last_rows_of_inverse,
+    lower_of_weighted_inverse,
+    psd_root,
+    solve_lower,
+    solve_lower_vectors,
+    solve_right,
+    solve_upper_vectors,
+)
+from compositegp.backend.warn import warn_caller
+
+__all__ = [
+    "JITTER_END",
+    "JITTER_START",
+    "TEMPERING_END",
+    "Array",
+    "Factor",
+    "Floats",
+    "Indices",
+    "NumericalWarning",
+    "SingularMatrixError",
+    "add_to_diagonal",
+    "batch_elements",
+    "blas_threads_for",
+    "cholesky",
+    "cholesky_of_complement",
+    "current_device",
+    "diagonals",
+    "fetch",
+    "invert_information",
+    "invert_lower",
+    "keep_freed_memory",
+    "last_rows_of_inverse",
+    "like",
+    "lower_of_weighted_inverse",
+    "psd_root",
+    "pseudo_invert_information",
+    "solve_lower",
+    "solve_lower_vectors",
+    "solve_right",
+    "solve_upper_vectors",
+    "use_device",
+    "warn_caller",
+]

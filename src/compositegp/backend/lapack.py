@@ -1,0 +1,174 @@
+"""Factorisations and solves of NumPy's matrices, by LAPACK, one matrix of a batch after the other."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from scipy.linalg.blas import dsyrk, dtrsm, dtrsv
+from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
+
+from compositegp.backend.arrays import Floats, diagonals
+from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR, Factor, SingularMatrixError
+
+_RECURSIVE, _LEAF = 640, 96  # sizes between which a triangle is inverted by halves
+_SMALL = 32  # matrices up to this size are factorised and solved across the batch, larger ones one by one
+
+
+def cholesky(A: Floats) -> Factor:
+    """Cholesky factors, in place."""
+    batch, n = A.shape[:-2], A.shape[-1]
+    matrices = A.reshape(-1, n, n)
+    jitter = np.zeros(len(matrices))
+    if n <= _SMALL and _factorise_batch(matrices):
+        return Factor(A, jitter.reshape(batch))
+    for index, matrix in enumerate(matrices):
+        jitter[index] = _factorise(matrix, index)
+    return Factor(A, jitter.reshape(batch))
+
+
+def _factorise_batch(matrices: Floats) -> bool:
+    """Factorise all in one call, in place; False, and nothing changed, if any one is singular."""
+    floor = _pivot_floor(matrices)
+    try:
+        lower = np.linalg.cholesky(matrices)
+    except LinAlgError:
+        return False
+    if not (diagonals(lower) > floor).all():
+        return False
+    matrices[...] = lower
+    return True
+
+
+def _factorise(matrix: Floats, index: int) -> float:
+    """Factorise one matrix in place; returns the relative jitter that this took."""
+    floor = _pivot_floor(matrix)
+    original = np.diagonal(matrix).copy()
+    jitter = 0.0
+    while jitter <= JITTER_END * 1.01:
+        # Read in Fortran order the matrix is its own transpose, so the upper factor is, in C order, the lower.
+        _, info = dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
+        if info == 0 and (np.diagonal(matrix) > floor).all():
+            return jitter
+        jitter = 10 * jitter or JITTER_START
+        matrix[...] = np.triu(matrix, 1) + np.triu(matrix, 1).T  # what is above the diagonal is still there
+        np.fill_diagonal(matrix, original + jitter * original.mean())
+    raise SingularMatrixError(index)
+
+
+def _pivot_floor(matrices: Floats) -> Floats:
+    """Pivots under this, for each row, have too few digits left: shape (..., n)."""
+    return np.asarray(np.sqrt(SINGULAR * np.abs(diagonals(matrices))))
+
+
+def solve_lower(lower: Floats, B: Floats) -> Floats:
+    """lower⁻¹ B, in place of `B`."""
+    n = lower.shape[-1]
+    if not B.size:
+        return B
+    flat_lower, flat = lower.reshape(-1, n, n), B.reshape(-1, n, B.shape[-1])
+    if n <= _SMALL and len(flat) > 1:
+        for row in range(n):  # forward substitution, the whole batch at once
+            if row:
+                flat[:, row] -= (flat_lower[:, row, None, :row] @ flat[:, :row])[:, 0]
+            flat[:, row] /= flat_lower[:, row, row, None]
+        return B
+    for matrix, right in zip(flat_lower, flat, strict=True):
+        # X ᵀ lowerᵀ = Bᵀ, all read in Fortran order
+        dtrsm(1.0, matrix.T, right.T, side=1, lower=0, overwrite_b=1)
+    return B
+
+
+def invert_lower(lower: Floats) -> Floats:
+    """Inverses of triangular matrices, in place."""
+    n = lower.shape[-1]
+    if n <= _SMALL:
+        return solve_lower(lower, np.broadcast_to(np.eye(n), lower.shape).copy())
+    lower *= _on_and_below(n)
+    for matrix in lower.reshape(-1, n, n):
+        _invert_triangle(matrix)
+    return lower
+
+
+def _invert_triangle(matrix: Floats) -> None:
+    """Invert one triangular matrix in place."""
+    n = len(matrix)
+    if n > _RECURSIVE:
+        dtrtri(matrix.T, lower=0, overwrite_c=1)
+    elif n <= _LEAF:
+        matrix[...] = dtrtri(matrix.T, lower=0)[0].T
+    else:  # by halves, whose products are faster than LAPACK's own loops at these sizes
+        first, second = slice(0, n // 2), slice(n // 2, n)
+        _invert_triangle(matrix[first, first])
+        _invert_triangle(matrix[second, second])
+        matrix[second, first] = -(matrix[second, second] @ (matrix[second, first] @ matrix[first, first]))
+
+
+@lru_cache(maxsize=8)
+def _on_and_below(n: int) -> Floats:
+    return np.tri(n)
+
+
+def last_rows_of_inverse(lower: Floats, first: int) -> Floats:
+    """Rows of the inverses from `first` on."""
+    n = lower.shape[-1]
+    rows = np.zeros((*lower.shape[:-2], n - first, n))
+    for matrix, out in zip(lower.reshape(-1, n, n), rows.reshape(-1, n - first, n), strict=True):
+        # [−C₂₂⁻¹ C₂₁ C₁₁⁻¹, C₂₂⁻¹], the product with C₁₁⁻¹ by a solve
+        own = np.tril(matrix[first:, first:])
+        _invert_triangle(own)
+        before = dtrsm(-1.0, matrix[:first, :first].T, matrix[first:, :first].T, side=0, lower=0).T
+        np.matmul(own, before, out=out[:, :first])
+        out[:, first:] = own
+    return rows
+
+
+def solve_upper_vectors(lower: Floats, b: Floats) -> Floats:
+    """lower⁻ᵀ b for vectors."""
+    solved = np.array(b)
+    for index in np.ndindex(b.shape[:-1]) if b.size else ():
+        solved[index] = dtrsv(lower[index].T, b[index], lower=0)
+    return solved
+
+
+def lower_of_weighted_inverse(rows: Floats, weights: Floats) -> Floats:
+    """Lower triangles of rowsᵀ diag(weights) rows, in place where all the rows are there."""
+    m, n = rows.shape[-2:]
+    if n <= _SMALL:
+        return np.tril(np.swapaxes(rows, -1, -2) @ (weights[..., None] * rows))
+    result = rows if m == n else np.zeros((*rows.shape[:-2], n, n))
+    flat = zip(rows.reshape(-1, m, n), weights.reshape(-1, m), result.reshape(-1, n, n), strict=True)
+    for matrix, row_weights, out in flat:
+        # Read in Fortran order: the upper triangle of matrixᵀ diag(w) matrix.
+        if m == n and (row_weights == 1).all():
+            dlauum(matrix.T, lower=0, overwrite_c=1)
+            continue
+        parts = [(weight, matrix[row_weights == weight]) for weight in np.unique(row_weights[row_weights != 0])]
+        out[...] = 0
+        for weight, some in parts:
+            dsyrk(weight, some.T, beta=1.0, c=out.T, overwrite_c=1)
+    return result
+
+
+def solve_right(lower: Floats, B: Floats) -> Floats:
+    """B lower⁻ᵀ, in place of `B`."""
+    if not B.size:
+        return B
+    rows = B.reshape(-1, lower.shape[-1])
+    # lower · Xᵀ = Bᵀ, read in Fortran order
+    dtrsm(1.0, lower.T, rows.T, side=0, lower=0, trans_a=1, overwrite_b=1)
+    return B
+
+
+def factorise_above(matrices: Floats, floor: float) -> int | None:
+    """Factorise in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
+    if matrices.shape[-1] <= _SMALL:
+        try:
+            matrices[...] = np.linalg.cholesky(matrices)
+        except LinAlgError:
+            return int(np.linalg.eigvalsh(matrices)[:, 0].argmin())
+    else:
+        for index, matrix in enumerate(matrices):
+            if dpotrf(matrix.T, lower=0, clean=1, overwrite_a=1)[1]:
+                return index
+    smallest = diagonals(matrices).min(axis=1)
+    return int(smallest.argmin()) if smallest.min(initial=np.inf) <= floor else None

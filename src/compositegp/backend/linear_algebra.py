@@ -1,0 +1,132 @@
+"""The one seam to linear algebra: factorisations that cope with singular matrices and say what they did.
+
+Every function takes leading batch axes, and arrays of NumPy's (which go to LAPACK) or of a device (to PyTorch).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from compositegp.backend import lapack, torch
+from compositegp.backend.arrays import Array, Floats, add_to_diagonal
+from compositegp.backend.factorization import TEMPERING_END, TEMPERING_START, Factor, SingularMatrixError
+
+
+def _for(A: Array) -> Any:
+    return lapack if isinstance(A, np.ndarray) else torch
+
+
+def cholesky(A: Array) -> Factor:
+    """Cholesky factors of covariance matrices, which may be overwritten.
+
+    A matrix that is singular (see `SINGULAR`) gets a jitter that starts at `JITTER_START` of its mean diagonal
+    and grows tenfold up to `JITTER_END`; then `SingularMatrixError` is raised.
+
+    Parameters
+    ----------
+    A : array of shape (..., n, n), C-contiguous and symmetric
+
+    Returns
+    -------
+    Factor
+    """
+    return _for(A).cholesky(A)  # type: ignore[no-any-return]
+
+
+def solve_lower(lower: Array, B: Array) -> Array:
+    """Solve lower · X = B for batches of triangular matrices; `B` may be overwritten with X, which is returned.
+
+    Parameters
+    ----------
+    lower : array of shape (..., n, n)
+    B : array of shape (..., n, m), C-contiguous
+    """
+    return _for(lower).solve_lower(lower, B)
+
+
+def solve_lower_vectors(lower: Floats, b: Floats) -> Floats:
+    """Solve lower · x = b for vectors: `b` of shape (..., n); returns a new array of that shape."""
+    return np.asarray(solve_lower(lower, np.array(b[..., None], order="C"))[..., 0])
+
+
+def invert_lower(lower: Array) -> Array:
+    """Inverses of triangular matrices (..., n, n), zero above the diagonal; the matrices may be overwritten."""
+    return _for(lower).invert_lower(lower)
+
+
+def last_rows_of_inverse(lower: Array, first: int) -> Array:
+    """Rows from `first` on of the inverses of triangular matrices (..., n, n), which may be overwritten."""
+    return _for(lower).last_rows_of_inverse(lower, first) if first else invert_lower(lower)
+
+
+def solve_upper_vectors(lower: Array, b: Array) -> Array:
+    """Solve lowerᵀ · x = b for vectors: `b` of shape (..., n); returns a new array of that shape."""
+    return _for(lower).solve_upper_vectors(lower, b)
+
+
+def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
+    """Lower triangles of rowsᵀ · diag(weights) · rows, for the last rows of an inverse that is lower triangular.
+
+    With all the rows, and weights of one, this is the inverse of the matrix whose Cholesky factor was inverted. May
+    overwrite the rows.
+
+    Parameters
+    ----------
+    rows : array of shape (..., m, n)
+    weights : array of shape (..., m)
+
+    Returns
+    -------
+    array of shape (..., n, n), zero above the diagonal
+    """
+    return _for(rows).lower_of_weighted_inverse(rows, weights)
+
+
+def solve_right(lower: Array, B: Array) -> Array:
+    """B · lower⁻ᵀ for one triangular matrix (n, n) and rows `B`, shape (..., n), which may be overwritten."""
+    return _for(lower).solve_right(lower, B)
+
+
+def cholesky_of_complement(A: Array, limit: float = TEMPERING_END) -> tuple[Array, float]:
+    """Cholesky factors of I − A, where the eigenvalues of A lie in [0, 1] up to rounding.
+
+    Raises `SingularMatrixError` where they do not.
+
+    Where an eigenvalue of A is so near to one that I − A has lost all its digits, A is tempered: multiplied by
+    1 − δ, which is as if the data behind A had a covariance larger by the fraction δ. δ starts at
+    `TEMPERING_START`, is the least power of ten that works, is the same for the whole batch, and is returned.
+
+    Parameters
+    ----------
+    A : array of shape (..., n, n)
+    limit : float
+        Largest δ to try.
+
+    Returns
+    -------
+    lower : array of shape (..., n, n)
+    tempering : float
+    """
+    n = A.shape[-1]
+    if not n:
+        return 1.0 * A, 0.0
+    tempering, floor, singular = 0.0, n * float(np.finfo(np.float64).eps), 0
+    while tempering <= 1.01 * limit:
+        complement = (tempering - 1.0) * A
+        add_to_diagonal(complement, 1.0)
+        found = _for(A).factorise_above(complement.reshape(-1, n, n), math.sqrt(floor))
+        if found is None:
+            return complement, tempering
+        tempering, singular = 10 * tempering or TEMPERING_START, found
+        floor = max(floor, 0.1 * tempering)
+    raise SingularMatrixError(singular)
+
+
+def psd_root(A: Floats) -> Floats:
+    """A root of a positive semi-definite matrix (n, n): (n, r) with root · rootᵀ = A, up to rounding."""
+    factor, pivots, rank, _ = dpstrf(A, lower=1)
+    root = np.zeros((len(A), rank))
+    root[pivots - 1] = np.tril(factor)[:, :rank]
+    return root

@@ -1,0 +1,98 @@
+"""Factorisations and solves of PyTorch's matrices, the whole batch at once."""
+
+from typing import Any
+
+from compositegp.backend.arrays import Array, diagonals
+from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR, Factor, SingularMatrixError
+
+_LEAF = 64  # size under which a triangle is inverted by a solve
+
+
+def _torch() -> Any:
+    import torch
+
+    return torch
+
+
+def cholesky(A: Array) -> Factor:
+    """Cholesky factors, with a jitter for those that need one."""
+    torch, n = _torch(), A.shape[-1]
+    matrices = A.reshape(-1, n, n)
+    lower, failed = _factorise(matrices)
+    jitter = torch.zeros(len(matrices), dtype=A.dtype)
+    if bool(failed.any()):
+        for index in torch.nonzero(failed)[:, 0].tolist():
+            lower[index], jitter[index] = _factorise_with_jitter(matrices[index], index)
+    return Factor(lower.reshape(A.shape), jitter.reshape(A.shape[:-2]).numpy())
+
+
+def _factorise(matrices: Array) -> tuple[Array, Array]:
+    """Factors, and which of them failed or have a pivot with too few digits left."""
+    lower, info = _torch().linalg.cholesky_ex(matrices)
+    floor = (SINGULAR * diagonals(matrices).abs()).sqrt()
+    return lower, (info != 0) | ~(diagonals(lower) > floor).all(dim=-1)
+
+
+def _factorise_with_jitter(matrix: Array, index: int) -> tuple[Array, float]:
+    jitter, scale = JITTER_START, diagonals(matrix).mean()
+    while jitter <= JITTER_END * 1.01:
+        raised = matrix.clone()
+        diagonals(raised).add_(jitter * scale)
+        lower, failed = _factorise(raised[None])
+        if not bool(failed):
+            return lower[0], jitter
+        jitter *= 10
+    raise SingularMatrixError(index)
+
+
+def factorise_above(matrices: Array, floor: float) -> int | None:
+    """Factorise in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
+    lower, info = _torch().linalg.cholesky_ex(matrices)
+    failed = (info != 0) | ~(diagonals(lower) > floor).all(dim=-1)
+    if bool(failed.any()):
+        return int(_torch().nonzero(failed)[0, 0])
+    matrices.copy_(lower)
+    return None
+
+
+def solve_lower(lower: Array, B: Array) -> Array:
+    """lower⁻¹ B."""
+    return _torch().linalg.solve_triangular(lower, B, upper=False)
+
+
+def invert_lower(lower: Array) -> Array:
+    """Inverses of triangular matrices, by halves: products are what a device does best."""
+    n = lower.shape[-1]
+    if n <= _LEAF:
+        return solve_lower(lower, _torch().eye(n, dtype=lower.dtype, device=lower.device).expand(lower.shape))
+    first, second = slice(0, n // 2), slice(n // 2, n)
+    inverse = _torch().zeros_like(lower)
+    inverse[..., first, first] = invert_lower(lower[..., first, first])
+    inverse[..., second, second] = invert_lower(lower[..., second, second])
+    between = inverse[..., second, second] @ lower[..., second, first]
+    inverse[..., second, first] = -(between @ inverse[..., first, first])
+    return inverse
+
+
+def last_rows_of_inverse(lower: Array, first: int) -> Array:
+    """Rows of the inverses from `first` on."""
+    # [−C₂₂⁻¹ C₂₁ C₁₁⁻¹, C₂₂⁻¹], the product with C₁₁⁻¹ by a solve
+    own, across = invert_lower(lower[..., first:, first:]), lower[..., first:, :first]
+    before = _torch().linalg.solve_triangular(lower[..., :first, :first], across, upper=False, left=False)
+    return _torch().cat([-(own @ before), own], dim=-1)
+
+
+def solve_upper_vectors(lower: Array, b: Array) -> Array:
+    """lower⁻ᵀ b for vectors."""
+    return _torch().linalg.solve_triangular(lower.mT, b[..., None], upper=True)[..., 0]
+
+
+def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
+    """Lower triangles of rowsᵀ diag(weights) rows."""
+    return (rows.mT @ (weights[..., None] * rows)).tril_()
+
+
+def solve_right(lower: Array, B: Array) -> Array:
+    """B lower⁻ᵀ."""
+    rows = B.reshape(-1, lower.shape[-1])
+    return _torch().linalg.solve_triangular(lower.mT, rows, upper=True, left=False).reshape(B.shape)

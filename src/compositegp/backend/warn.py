@@ -1,0 +1,16 @@
+"""Warnings that point at the user's line, not at ours."""
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn, naming the innermost line outside this package as the source."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

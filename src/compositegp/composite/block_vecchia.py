@@ -1,0 +1,131 @@
+"""Conditioning sets: for each segment, the earlier points that it is most dependent on."""
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, Indices
+from compositegp.composite.segmentation import segment
+from compositegp.kernels import in_length_scales
+from compositegp.validation import check_index_sets, check_kernel, check_points
+
+_POOL = 8  # candidates kept for each point wanted, by distance to the centre of the segment
+_MANY_POINTS = 20_000  # beyond which candidates are looked for in cells, not among all the points
+_MANY_SEGMENTS = 128  # that it takes to make up for building the cells
+_CELL = 256  # points in a cell, at most
+_MARGIN = 12.0  # points in the nearest cells, for each one wanted: in many columns near cells may be far away
+_ROWS = 2**14  # candidates whose distances to a segment are held at once
+
+
+def conditioning_sets(
+    X: Any, segments: Any, size: int, *, kernel: Kernel | None = None, only: Any = None
+) -> list[Indices]:
+    """Find the nearest earlier points of each segment.
+
+    Earlier points are those of the segments before it in the list, so the order of `segments` matters:
+    in time, newest first conditions the old on the new. Of the ``8 * size`` earlier points nearest to the
+    centre of the segment, those nearest to any one of its points are taken. Among many points the former are looked for
+    in the cells of a tree nearest to that centre, so that time and memory grow as n.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    segments : list of int arrays
+    size : int
+        Points in a conditioning set; fewer where there are not as many earlier ones. 0 gives empty sets.
+    kernel : scikit-learn kernel, optional
+        Distances are then measured in its length scales.
+    only : int array, optional
+        Numbers of the segments to find the sets of; all if left out.
+
+    Returns
+    -------
+    list of int arrays
+        One for each segment (in `only`), the indices ascending; that of the first segment is empty.
+    """
+    points = check_points(X, "X")
+    parts = check_index_sets(segments, "segments")
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+        raise ValueError(f"size must be a whole number of at least 0; found {size!r}.")
+    order = np.concatenate([*parts, np.empty(0, dtype=np.intp)])
+    if len(order) and order.max() >= len(points):
+        raise ValueError(f"segments name point {order.max()}, but X has only {len(points)} points.")
+    if kernel is not None:
+        points = in_length_scales(check_kernel(kernel), points)
+    numbers = np.arange(len(parts)) if only is None else np.asarray(only)
+    finder = _Finder(points[order], size, len(parts))
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    sets = []
+    for number in numbers:
+        sets.append(np.sort(order[finder.find(starts[number], starts[number + 1])]))
+    return sets
+
+
+class _Finder:
+    """Finds, for a run of points in an ordered set, the nearest points before it."""
+
+    def __init__(self, points: Floats, size: int, n_segments: int) -> None:
+        self._points = points - points.mean(axis=0) if len(points) else points
+        self._half_squares = 0.5 * np.einsum("nd,nd->n", self._points, self._points)
+        self._size = size
+        worth_it = len(points) > _MANY_POINTS and n_segments > _MANY_SEGMENTS and size > 0
+        self._cells = _Cells(self._points) if worth_it else None
+
+    def find(self, start: int, stop: int) -> Indices:
+        """Positions of the points before `start` that are nearest to the points from `start` to `stop`."""
+        own = self._points[start:stop]
+        if start <= self._size:
+            return np.arange(start)
+        if self._size == 0 or not len(own):
+            return np.arange(0)
+        pool = self._around(own.mean(axis=0), start)
+        distances = np.concatenate(
+            [
+                cdist(self._points[pool[row : row + _ROWS]], own, "sqeuclidean").min(axis=1)
+                for row in range(0, len(pool), _ROWS)
+            ]
+        )
+        return pool[np.argpartition(distances, self._size)[: self._size]]
+
+    def _around(self, centre: Floats, start: int) -> Indices:
+        """Positions before `start` of the candidates: the points nearest to a centre."""
+        wanted = _POOL * self._size
+        if start <= wanted:
+            return np.arange(start)
+        if self._cells is not None and start > _POOL * wanted:
+            nearby = self._cells.around(centre, start, wanted)
+        else:
+            nearby = np.arange(start)
+        # Half the squared distance, less a constant.
+        from_centre = self._half_squares[nearby] - self._points[nearby] @ centre
+        return nearby[np.argpartition(from_centre, wanted)[:wanted]] if len(nearby) > wanted else nearby
+
+
+class _Cells:
+    """Points in small local cells, which are looked up by their bounding boxes: in any number of columns."""
+
+    def __init__(self, points: Floats) -> None:
+        cells = segment(points, _CELL)
+        self._count = len(points)
+        self._members = np.concatenate(cells)
+        self._stops = np.cumsum([len(cell) for cell in cells])
+        self._starts = self._stops - [len(cell) for cell in cells]
+        inside = points[self._members]
+        self._low, self._high = (bound.reduceat(inside, self._starts) for bound in (np.minimum, np.maximum))
+
+    def around(self, centre: Floats, start: int, wanted: int) -> Indices:
+        """As many as wanted, or more, of the positions before `start`, from the cells nearest to a centre."""
+        outside = np.maximum(self._low - centre, 0.0) + np.maximum(centre - self._high, 0.0)
+        middle = 0.5 * (self._low + self._high) - centre
+        # By their bounding boxes; of those that hold the centre, by their middles.
+        order = np.lexsort(((middle**2).sum(axis=1), (outside**2).sum(axis=1)))
+        count = int(np.ceil(_MARGIN * wanted / _CELL * self._count / start)) + 1
+        while True:
+            near = order[:count]
+            members = np.concatenate([self._members[self._starts[cell] : self._stops[cell]] for cell in near])
+            earlier = members[members < start]
+            if len(earlier) >= wanted or count >= len(order):
+                return np.sort(earlier)
+            count *= 2

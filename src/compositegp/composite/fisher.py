@@ -1,0 +1,65 @@
+"""Fisher information by the Slepian–Bangs formula."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats
+from compositegp.composite.observations import Observations
+from compositegp.composite.sum_over_terms import total_score
+from compositegp.composite.terms import Composite
+from compositegp.validation import check_points
+
+
+def fisher_information(
+    kernel: Kernel,
+    X: Any,
+    composite: Any = None,
+    *,
+    mean: Any = None,
+    noise_variance: Any = None,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Fisher information about the hyper-parameters, and about the coefficients of the mean, in data at `X`.
+
+    [J]_ij = (∂μ/∂θ_i)ᵀ Σ⁻¹ (∂μ/∂θ_j) + ½ tr(Σ⁻¹ ∂Σ/∂θ_i Σ⁻¹ ∂Σ/∂θ_j), computed exactly. No data are needed.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    X : array of shape (n, d)
+    composite : Composite or list of int arrays, optional
+        The information is the weighted sum over its terms; all of `X` as one term if left out.
+    mean : as in `posterior`
+        With unknown coefficients these are further parameters.
+    noise_variance : None, number or array of shape (n,)
+    n_jobs : int, optional
+        Processes to use, as in joblib.
+
+    Returns
+    -------
+    array of shape (p + q, p + q)
+        First the free hyper-parameters, on the log scale of ``kernel.theta``, then the coefficients.
+    """
+    points = check_points(X, "X")
+    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
+    terms = _terms(composite, len(points))
+    if not len(data.kernel.theta):
+        raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to be informed about.")
+    q = data.columns.shape[1] - 1
+    total = total_score(data, terms, np.zeros(q), probes=-1, n_jobs=n_jobs)
+    p = len(total.fisher)
+    information = np.zeros((p + q, p + q))
+    information[:p, :p] = total.fisher
+    information[p:, p:] = total.normal[:-1, :-1]
+    return information
+
+
+def _terms(composite: Any, n_samples: int) -> Composite:
+    if composite is None:
+        return Composite.full(n_samples)
+    terms: Composite = composite if isinstance(composite, Composite) else Composite.marginal(composite)
+    if terms.n_points > n_samples:
+        raise ValueError(f"composite names point {terms.n_points - 1}, but X has only {n_samples} point(s).")
+    return terms

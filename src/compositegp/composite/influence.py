@@ -1,0 +1,77 @@
+"""Which terms can matter to a latent: a bound on what a far-away block says about it."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from compositegp.backend import Floats, psd_root
+from compositegp.composite.factors import batches
+from compositegp.composite.latent import Latent
+from compositegp.composite.observations import Observations
+from compositegp.composite.terms import Composite, Stack
+from compositegp.kernels import Boxes, covariance_bounds, diagonal
+from compositegp.means import Estimated
+
+
+class Influence:
+    """Bounds on how far each block of a composite can move the belief about a latent.
+
+    A block's loadings W = C⁻¹ Σ_kz L⁻ᵀ have ‖W‖ ≤ ‖Σ_kz‖ ‖L⁻¹‖ / σ, where σ² is the least noise variance and Σ_kz is at
+    most the largest covariance between their bounding boxes. With ‖W‖ = ε < 1 its evidence is at most
+    ‖Λ‖ ≤ ε² / (1 − ε²) and ‖η‖ ≤ ε ‖C⁻¹(y − μ)‖ / (1 − ε²), where ‖C⁻¹(y − μ)‖ ≤ ‖y − μ‖ / σ. The precision is at least
+    one, so that to first order in ε no more than this can change in the mean and the variance of any z, over its prior
+    standard deviation and variance.
+
+    Parameters
+    ----------
+    data : Observations
+    composite : Composite
+    """
+
+    def __init__(self, data: Observations, composite: Composite) -> None:
+        self._kernel = data.kernel
+        self._noise = _least_noise(data)
+        residuals = _residuals(data)
+        boxes, sizes = [], []
+        for stack in composite.stacks:
+            for blocks in batches(len(stack), stack.indices.shape[1] * data.X.shape[1]):
+                boxes.append(Boxes.around(data.X[stack.indices[blocks]]))
+                sizes.append(np.linalg.norm(residuals[stack.indices[blocks]], axis=(1, 2)))
+        self._boxes = Boxes(*(np.concatenate(parts) for parts in zip(*boxes, strict=True)))
+        self._sizes = np.concatenate(sizes)
+        self._counts = _for_each_block(composite, lambda stack: np.full(len(stack), stack.indices.shape[1]))
+        self._weights = _for_each_block(composite, lambda stack: np.abs(stack.weights).max(axis=1))
+
+    def bounds(self, latent: Latent) -> Floats:
+        """Bounds for all the blocks, in the latent's prior standard deviations; infinite where nothing can be said."""
+        if self._noise <= 0:
+            return np.full(len(self._sizes), np.inf)
+        own = Boxes.around(latent.points[None])
+        largest = covariance_bounds(self._kernel, self._boxes, own)
+        loading = largest * np.sqrt(self._counts * len(latent.points) / self._noise) * latent.inverse_norm
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            moved = self._weights * loading * (loading + self._sizes / np.sqrt(self._noise)) / (1 - loading**2)
+        return np.where(loading < 0.5, moved, np.inf)
+
+
+def _for_each_block(composite: Composite, values: Callable[[Stack], Floats]) -> Floats:
+    return np.concatenate([values(stack) for stack in composite.stacks])
+
+
+def _least_noise(data: Observations) -> float:
+    """The smallest noise variance of an observation: no covariance of observations has a smaller eigenvalue."""
+    white = diagonal(data.kernel, data.X) - diagonal(data.kernel, data.X, noise=False)
+    if data.noise_variance is not None:
+        white = white + data.noise_variance
+    return max(float(white.min()), 0.0)
+
+
+def _residuals(data: Observations) -> Floats:
+    """Data less their mean and, beside them, what the error of its coefficients is worth: shape (n, 1 + q)."""
+    estimate = data.mean.coefficients
+    if not isinstance(estimate, Estimated):
+        return data.columns
+    functions, y = data.columns[:, :-1], data.columns[:, -1:]
+    coefficients = np.asarray(estimate.coefficients, dtype=np.float64)
+    error = functions @ psd_root(np.asarray(estimate.covariance, dtype=np.float64))
+    return np.concatenate([y - (functions @ coefficients)[:, None], error], axis=1)

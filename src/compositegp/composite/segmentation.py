@@ -1,0 +1,108 @@
+"""Segmentations: partitions of the points into the small sets that are treated exactly."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
+
+from compositegp.backend import Floats, Indices
+from compositegp.kernels import in_length_scales
+from compositegp.validation import check_count, check_kernel, check_points
+
+SCHEMES = ("sequential", "interleaved", "random", "tree")
+_MANY_COLUMNS = 64  # beyond which only the columns themselves are tried as directions
+_CLEARLY_WIDER = 1.5  # variance along the principal direction, over that of the widest column
+
+
+def segment(
+    X: Any,
+    size: int = 512,
+    scheme: Any = "tree",
+    *,
+    kernel: Kernel | None = None,
+    random_state: Any = None,
+) -> list[Indices]:
+    """Partition points into segments.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The points.
+    size : int
+        Largest size of a segment. Segments are balanced: their sizes differ by one point at most.
+    scheme : {"sequential", "interleaved", "random", "tree"} or array of n labels
+        ``sequential`` cuts the points in the order given (time series); ``interleaved`` deals them out in
+        turn; ``random`` shuffles first; ``tree`` halves the points again and again across their widest
+        direction, so that segments are local in any number of dimensions. Labels (numbers or strings, one
+        for each point) make a segment of each label, and `size` is not used.
+    kernel : scikit-learn kernel, optional
+        Widths are then measured in its length scales.
+    random_state : int, RandomState or None
+        For ``random``.
+
+    Returns
+    -------
+    list of int arrays
+        A partition of range(n); indices ascend within a segment.
+    """
+    points = check_points(X, "X")
+    if not isinstance(scheme, str):
+        return _by_labels(scheme, len(points))
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme must be one of {', '.join(SCHEMES)} or an array of labels; found {scheme!r}.")
+    if kernel is not None:
+        points = in_length_scales(check_kernel(kernel), points)
+    n = len(points)
+    n_segments = -(-n // check_count(size, "size"))
+    if scheme == "interleaved":
+        return [np.arange(start, n, n_segments) for start in range(n_segments)]
+    if scheme == "tree":
+        return _tree(points, n_segments)
+    order = np.arange(n)
+    if scheme == "random":
+        check_random_state(random_state).shuffle(order)
+    return [np.sort(part) for part in np.array_split(order, n_segments)]
+
+
+def _tree(points: Floats, n_segments: int) -> list[Indices]:
+    stops = np.cumsum([len(part) for part in np.array_split(np.empty(len(points)), n_segments)])
+    starts = np.concatenate([[0], stops[:-1]])
+    order = np.arange(len(points))
+    branches = [(0, n_segments)]  # leaves first..last−1, whose points are order[starts[first]:stops[last−1]]
+    while branches:
+        first, last = branches.pop()
+        if last - first == 1:
+            continue
+        middle = (first + last) // 2
+        branch = order[starts[first] : stops[last - 1]]
+        position = _along_widest_direction(points[branch])
+        cut = starts[middle] - starts[first]
+        order[starts[first] : stops[last - 1]] = branch[np.argpartition(position, cut)]
+        branches += [(first, middle), (middle, last)]
+    return [np.sort(order[start:stop]) for start, stop in zip(starts, stops, strict=True)]
+
+
+def _along_widest_direction(points: Floats) -> Floats:
+    """Coordinate of each point along the widest column, or a direction that is clearly wider still."""
+    centred = points - points.mean(axis=0)
+    centred /= np.abs(centred).max() or 1.0  # so that no square overflows
+    spreads = np.einsum("nd,nd->d", centred, centred)
+    column = int(np.argmax(spreads))
+    if points.shape[1] > _MANY_COLUMNS:
+        return np.asarray(points[:, column])
+    variances, directions = np.linalg.eigh(centred.T @ centred)
+    if variances[-1] > _CLEARLY_WIDER * spreads[column]:
+        return np.asarray(centred @ directions[:, -1])
+    return np.asarray(points[:, column])
+
+
+def _by_labels(labels: Any, n: int) -> list[Indices]:
+    array = np.asarray(labels)
+    if array.shape != (n,):
+        raise ValueError(
+            f"scheme must be a name or one label for each of the {n} point(s) in X; "
+            f"found {'an array of shape ' + str(array.shape) if array.ndim else repr(labels)}."
+        )
+    _, inverse, counts = np.unique(array, return_inverse=True, return_counts=True)
+    return [np.sort(part) for part in np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])]

@@ -1,0 +1,201 @@
+"""Predictions from partitions: test points go to where the data are, and what these say about them is added up."""
+
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from scipy.spatial import KDTree
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, blas_threads_for
+from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, segment
+from compositegp.distributed.partitions import Part, Summary, add_up
+from compositegp.kernels import in_length_scales
+from compositegp.learning import LocalSegments
+from compositegp.means import as_mean
+from compositegp.posteriors import Marginals, believe, gather, predict_from
+
+_MESSAGE = 2**21  # numbers in one result that travels between machines, at most
+_AT_ONCE = 16  # such results for each partition that are on their way at once
+_FEW_TESTS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model, and data in partitions.
+
+    Attributes
+    ----------
+    kernel : scikit-learn kernel
+    mean : as in `posterior`
+    parts : list of delayed Part
+    summaries : list of Summary
+    conditioning_size : int
+    """
+
+    kernel: Kernel
+    mean: Any
+    parts: list[Any]
+    summaries: list[Summary]
+    conditioning_size: int
+
+    def by_composite(self, Z: Floats, group_size: int) -> Marginals:
+        """Every segment's evidence about each group of test points, added up over the partitions."""
+        width = group_size + as_mean(self.mean).columns(Z[:1]).shape[1] + 1
+        step = max(1, _MESSAGE // width**2)
+        groups = segment(Z, group_size, kernel=self.kernel)
+        result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
+        task, n_blocks = dask.delayed(_evidence), sum(len(summary.sizes) for summary in self.summaries)
+        for start in range(0, len(groups), step):
+            chosen = groups[start : start + step]
+            points = [Z[group] for group in chosen]
+            model = (self.kernel, self.mean, self.conditioning_size, dask.delayed(points), n_blocks)
+            told = [
+                task(part, *model)
+                for part, summary in zip(self.parts, self.summaries, strict=True)
+                if summary.n_points
+            ]
+            (totals,) = dask.compute(add_up(told, _sum))
+            for group, own, total in zip(chosen, points, totals, strict=True):
+                belief = self._believe(own, total)
+                result.mean[group], result.variance[group] = belief.mean, belief.variance
+        return result
+
+    def _believe(self, points: Floats, total: Evidence) -> Any:
+        mean = as_mean(self.mean)
+        latent = Latent.prior(self.kernel, points, mean)
+        nothing = Observations(self.kernel, mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
+        return believe(nothing, latent, total)
+
+    def by_nearest(self, Z: Floats, size: int) -> Marginals:
+        """Each test point from the observations nearest to it in all the partitions."""
+        size = min(size, sum(summary.n_points for summary in self.summaries))
+        tests = in_length_scales(self.kernel, Z)
+        gaps = self._gaps(tests)
+        near = (gaps <= self._reach(tests, gaps, size)) & (gaps < np.inf)
+        most = max(1, _MESSAGE // (size * (Z.shape[1] + 2)))
+        step = min(most, max(_FEW_TESTS, -(-len(Z) // _AT_ONCE)))
+        slices = [slice(start, start + step) for start in range(0, len(Z), step)]
+        found: list[Marginals] = []
+        for first in range(0, len(slices), _AT_ONCE):
+            chosen = slices[first : first + _AT_ONCE]
+            found += dask.compute(*[self._nearest(Z[s], tests[s], near[:, s], size) for s in chosen])
+        return Marginals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _reach(self, tests: Floats, gaps: Floats, size: int) -> Floats:
+        """How far the neighbours of each test point can be, shape (M,): as far as the last in the nearest partition."""
+        reach, owners = np.empty(len(tests)), gaps.argmin(axis=0)
+        distances = dask.delayed(_reach)
+        asked = [int(owner) for owner in np.unique(owners)]
+        found = dask.compute(
+            *[distances(self.parts[owner], self.kernel, tests[owners == owner], size) for owner in asked]
+        )
+        for owner, own in zip(asked, found, strict=True):
+            reach[owners == owner] = own
+        return reach
+
+    def _nearest(self, Z: Floats, tests: Floats, near: Any, size: int) -> Any:
+        """Prediction (delayed) of some test points from the partitions that are near them."""
+        task = dask.delayed(_candidates)
+        told = [
+            task(self.parts[owner], self.kernel, tests[rows], np.flatnonzero(rows), size)
+            for owner, rows in enumerate(near)
+            if rows.any()
+        ]
+        return dask.delayed(_predict)(add_up(told, partial(_nearest_of, size=size)), self.kernel, self.mean, Z)
+
+    def _gaps(self, tests: Floats) -> Floats:
+        """Distance from each partition's bounding box to each test point, in length scales: (partitions, M)."""
+        gaps = np.full((len(self.parts), len(tests)), np.inf)
+        for owner, summary in enumerate(self.summaries):
+            if summary.n_points:
+                least, most = in_length_scales(self.kernel, np.stack([summary.least, summary.most]))
+                outside = np.maximum(least - tests, 0.0) + np.maximum(tests - most, 0.0)
+                gaps[owner] = np.sqrt((outside**2).sum(axis=1))
+        return gaps
+
+
+def _observations(part: Part, kernel: Kernel, mean: Any) -> Observations:
+    return Observations.checked(kernel, part.X, part.y, mean=mean, noise_variance=None)
+
+
+def _evidence(
+    part: Part, kernel: Kernel, mean: Any, conditioning_size: int, groups: list[Floats], n_blocks: int
+) -> list[Evidence]:
+    """What a partition says about each group of test points."""
+    data = _observations(part, kernel, mean)
+    numbers = np.arange(len(part.segments))
+    composite: Composite = LocalSegments(data, part.segments, conditioning_size).take(numbers, kernel)
+    with blas_threads_for(0):  # the same bits in every process
+        latents = [Latent.prior(kernel, points, data.mean) for points in groups]
+        return gather(data, composite, factor_stacks(data, composite), latents, True, n_blocks)
+
+
+def _sum(told: list[list[Evidence]]) -> list[Evidence]:
+    return [reduce(Evidence.plus, parts) for parts in zip(*told, strict=True)]
+
+
+class Candidates(NamedTuple):
+    """The nearest observations found so far for some test points.
+
+    Attributes
+    ----------
+    rows : int array of shape (m,)
+        Which test points, ascending.
+    distances : array of shape (m, size)
+        Infinite where there is no observation.
+    X, y : arrays of shape (m, size, d) and (m, size)
+    """
+
+    rows: Any
+    distances: Floats
+    X: Floats
+    y: Floats
+
+
+def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
+    """Distance from each test point to the last of its neighbours in a partition; infinite where it has too few."""
+    if len(part.X) < size:
+        return np.full(len(tests), np.inf)
+    tree = KDTree(in_length_scales(kernel, part.X))
+    return np.asarray(tree.query(tests, k=[size])[0][:, 0]) * (1 + 1e-9)
+
+
+def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Any, size: int) -> Candidates:
+    count = min(size, len(part.X))
+    distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests, k=[*range(1, count + 1)])
+    return Candidates(rows, distances, part.X[near], part.y[near])
+
+
+def _nearest_of(told: list[Candidates], size: int) -> Candidates:
+    """The nearest of all the candidates for each test point; of equal ones, those of earlier partitions."""
+    rows = np.unique(np.concatenate([each.rows for each in told]))
+    d, width = told[0].X.shape[2], sum(each.distances.shape[1] for each in told)
+    distances, X, y = (
+        np.full((len(rows), width), np.inf),
+        np.zeros((len(rows), width, d)),
+        np.zeros((len(rows), width)),
+    )
+    start = 0
+    for each in told:
+        place, stop = np.searchsorted(rows, each.rows), start + each.distances.shape[1]
+        distances[place, start:stop], X[place, start:stop], y[place, start:stop] = each.distances, each.X, each.y
+        start = stop
+    chosen = np.argsort(distances, axis=1, kind="stable")[:, :size]
+    return Candidates(
+        rows,
+        np.take_along_axis(distances, chosen, axis=1),
+        np.take_along_axis(X, chosen[..., None], axis=1),
+        np.take_along_axis(y, chosen, axis=1),
+    )
+
+
+def _predict(found: Candidates, kernel: Kernel, mean: Any, Z: Floats) -> Marginals:
+    size = found.distances.shape[1]
+    data = Observations.checked(
+        kernel, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), mean=mean, noise_variance=None
+    )
+    with blas_threads_for(0):
+        return predict_from(data, np.arange(len(Z) * size).reshape(len(Z), size), Z)

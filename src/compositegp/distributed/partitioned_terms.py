@@ -1,0 +1,107 @@
+"""LocalSegments whose data lie in partitions: scores are computed there and added up in a tree."""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import dask
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, Indices
+from compositegp.composite import Observations, Score, check_finite, score_terms, with_coefficient_prior
+from compositegp.distributed.partitions import Part, Summary, add_up
+from compositegp.learning import LocalSegments
+from compositegp.means import as_mean
+
+_FAR_APART = 7919  # seeds of neighbouring partitions
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedTerms:
+    """Segments of all the partitions, counted through, each given the nearest earlier points of its own partition.
+
+    Attributes
+    ----------
+    parts : list of delayed Part
+    summaries : list of Summary
+    mean : as in `posterior`
+    conditioning_size : int
+    """
+
+    parts: list[Any]
+    summaries: list[Summary]
+    mean: Any
+    conditioning_size: int
+
+    def __len__(self) -> int:
+        return sum(len(summary.sizes) for summary in self.summaries)
+
+    @property
+    def mean_size(self) -> float:
+        """Points in a segment, on average."""
+        return sum(summary.n_points for summary in self.summaries) / len(self)
+
+    @property
+    def follow_length_scales(self) -> bool:
+        """Whether the terms depend on the kernel."""
+        return self.conditioning_size > 0
+
+    def places(self, numbers: Any) -> dict[int, Indices]:
+        """Which segments of which partitions some numbers are."""
+        stops = np.cumsum([len(summary.sizes) for summary in self.summaries])
+        chosen = np.sort(np.asarray(numbers))
+        owners = np.searchsorted(stops, chosen, side="right")
+        return {
+            int(owner): chosen[owners == owner] - (stops[owner - 1] if owner else 0) for owner in np.unique(owners)
+        }
+
+    def read(self, numbers: Any, kernel: Kernel) -> "PartitionedReading":
+        """Some of the segments."""
+        return PartitionedReading(self, self.places(numbers), kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionedReading:
+    """Some of the segments of some partitions; those they are conditioned on are found by `scale`'s length scales."""
+
+    terms: PartitionedTerms
+    places: dict[int, Indices]
+    scale: Kernel
+
+    @property
+    def n_blocks(self) -> int:
+        """How many."""
+        return sum(len(numbers) for numbers in self.places.values())
+
+    def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
+        """Their score: one task for each partition, and a tree of sums."""
+        mean, size = self.terms.mean, self.terms.conditioning_size
+        task = dask.delayed(_score)
+        model = (kernel, mean, coefficients, probes, seed)
+        scores = [
+            task(self.terms.parts[owner], numbers, size, self.scale, *model)
+            for owner, numbers in self.places.items()
+        ]
+        (total,) = dask.compute(add_up(scores, _sum))
+        return with_coefficient_prior(check_finite(total, kernel), as_mean(mean), coefficients)
+
+
+def _score(
+    part: Part,
+    numbers: Indices,
+    conditioning_size: int,
+    scale: Kernel,
+    kernel: Kernel,
+    mean: Any,
+    coefficients: Floats,
+    probes: int,
+    seed: int,
+) -> Score:
+    data = Observations.checked(kernel, part.X, part.y, mean=mean, noise_variance=None)
+    composite = LocalSegments(data, part.segments, conditioning_size).take(numbers, scale)
+    return score_terms(data, composite, coefficients, probes=probes, seed=seed + _FAR_APART * part.number)
+
+
+def _sum(scores: list[Score]) -> Score:
+    return reduce(Score.plus, scores)

@@ -1,0 +1,131 @@
+"""Fisher scoring: maximise a composite likelihood by its gradient and Fisher information."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from scipy.optimize import lsq_linear
+
+from compositegp.backend import Floats, pseudo_invert_information
+from compositegp.composite import Score
+
+_LONGEST_STEP = 2.0  # in log θ
+_SHORTEST_STEP = 1e-6  # under which rounding errors decide
+_LEAST_DAMPING = 1e-6
+_SMALL_PROMISE = 0.1  # log likelihood, a few tenths of a standard error: good enough where no step can be made
+_MOST_ITERATIONS = 60
+
+
+class Optimum(NamedTuple):
+    """Where a maximisation stands.
+
+    Attributes
+    ----------
+    theta : array of shape (p,)
+    coefficients : array of shape (q,)
+    score : Score
+        At these.
+    converged : bool
+    """
+
+    theta: Floats
+    coefficients: Floats
+    score: Score
+    converged: bool
+
+
+def maximise(
+    evaluate: Callable[[Floats, Floats], Score],
+    theta: Floats,
+    coefficients: Floats,
+    bounds: Floats,
+    *,
+    gain_tolerance: float = 0.01,
+    report: Callable[[Optimum], None] = lambda _: None,
+    begin: Optimum | None = None,
+) -> Optimum:
+    """Maximise a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
+
+    The information about θ and β is block diagonal; the scoring step of β is generalised least squares.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Score at (θ, β); may raise LinAlgError, which counts as a failed step.
+    theta, coefficients : arrays of shape (p,) and (q,)
+        Where to begin.
+    bounds : array of shape (p, 2)
+    gain_tolerance : float
+        Stop when a step promises no more log likelihood than this. A hundredth is a seventh of a standard error.
+    report : callable
+        Called with every accepted `Optimum`.
+    begin : Optimum, optional
+        The score at (θ, β), if it is known already.
+
+    Returns
+    -------
+    Optimum
+    """
+    theta = np.clip(theta, bounds[:, 0], bounds[:, 1])
+    now = begin or Optimum(theta, coefficients, evaluate(theta, coefficients), False)
+    report(now)
+    damping, radius = 1e-3, _LONGEST_STEP
+    for _ in range(_MOST_ITERATIONS):
+        next_coefficients, coefficient_gain = least_squares_step(now)
+        promise = _step(now, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
+        if promise < gain_tolerance or radius < _SHORTEST_STEP:
+            return now._replace(converged=promise < _SMALL_PROMISE)
+        step, gain = _step(now, bounds, damping, radius)
+        trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])
+        try:
+            found = evaluate(trial, next_coefficients)
+            kept = (found.log_likelihood - now.score.log_likelihood) / (gain + coefficient_gain)
+        except LinAlgError:
+            kept = -1.0
+        if kept > 0:
+            now = Optimum(trial, next_coefficients, found, False)
+            report(now)
+        # Trust the quadratic model as far as it kept its promise.
+        if kept > 0.5:
+            damping, radius = max(damping / 4, _LEAST_DAMPING), min(2 * radius, _LONGEST_STEP)
+        elif kept < 0.2:
+            damping, radius = 4 * max(damping, 0.05), radius / (2 if kept > 0 else 4)
+    return now
+
+
+def least_squares_step(now: Optimum) -> tuple[Floats, float]:
+    """Coefficients by generalised least squares at the present θ, and the log likelihood that they promise."""
+    normal = now.score.normal
+    if len(normal) == 1:
+        return now.coefficients, 0.0
+    information, right = normal[:-1, :-1], normal[:-1, -1]
+    coefficients = pseudo_invert_information(information) @ right
+    change = coefficients - now.coefficients
+    return coefficients, float(0.5 * change @ information @ change)
+
+
+def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:
+    """Step in θ, and the gain in log likelihood that the quadratic model promises.
+
+    The step is the model's maximum in a box: within the bounds, and no parameter further than the radius. So one that
+    the data hardly tell, as an irrelevant column's length scale, does not hold back the others.
+    """
+    gradient, fisher = now.score.gradient, now.score.fisher
+    lower = np.maximum(bounds[:, 0] - now.theta, -radius)
+    upper = np.minimum(bounds[:, 1] - now.theta, radius)
+    free = np.flatnonzero(upper - lower > _SHORTEST_STEP / 2)
+    step = np.zeros(len(gradient))
+    if not len(free):
+        return step, 0.0
+    diagonal = np.diagonal(fisher)[free]
+    least = 1e-10 * diagonal.max() + np.finfo(np.float64).tiny
+    # gᵀ s − ½ sᵀ J s is least squares in a root of J, each parameter in units of its own.
+    units = 1 / np.sqrt(np.maximum(diagonal, least))
+    scaled = units[:, None] * fisher[np.ix_(free, free)] * units
+    values, vectors = np.linalg.eigh(scaled)
+    sizes = np.sqrt(np.maximum(values, 0.0) + damping + 1e-10)
+    root, target = sizes[:, None] * vectors.T, vectors.T @ (units * gradient[free]) / sizes
+    found = lsq_linear(root, target, bounds=(lower[free] / units, upper[free] / units), method="bvls", tol=1e-10)
+    step[free] = np.clip(units * found.x, lower[free], upper[free])
+    return step, float(gradient @ step - 0.5 * step @ fisher @ step)

@@ -1,0 +1,37 @@
+"""Mean functions, their coefficients, and least squares for them."""
+
+from compositegp.means.functions import (
+    Basis,
+    Constant,
+    Estimated,
+    Functions,
+    Linear,
+    PeriodicLevels,
+    constant_functions,
+    inflated,
+    linear_functions,
+    no_functions,
+    phase_of,
+)
+from compositegp.means.least_squares import check_covariance, gaussian_prior
+from compositegp.means.model import MeanModel, as_functions, as_mean, plugged_in
+
+__all__ = [
+    "Basis",
+    "Constant",
+    "Estimated",
+    "Functions",
+    "Linear",
+    "MeanModel",
+    "PeriodicLevels",
+    "as_functions",
+    "as_mean",
+    "check_covariance",
+    "constant_functions",
+    "gaussian_prior",
+    "inflated",
+    "linear_functions",
+    "no_functions",
+    "phase_of",
+    "plugged_in",
+]

@@ -1,0 +1,141 @@
+"""Mean functions: known ones, and sums of basis functions whose coefficients are learned.
+
+The coefficients of a `Basis` are learned beside the latent values; those of an `Estimated` were estimated elsewhere.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compositegp.backend import Floats, Indices
+
+Functions = Callable[[Floats], Any]
+"""A function of points (n, d) that returns their means (n,) or basis functions (n, q)."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The known mean μ(x) = value."""
+
+    value: float = 0.0
+
+    def __call__(self, X: Floats) -> Floats:
+        """Means of the points `X`, shape (n,)."""
+        return np.full(len(X), float(self.value))
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """The known mean μ(x) = intercept + x · coefficients.
+
+    Parameters
+    ----------
+    coefficients : array of shape (d,)
+    intercept : float
+    """
+
+    coefficients: Any
+    intercept: float = 0.0
+
+    def __call__(self, X: Floats) -> Floats:
+        """Means of the points `X`, shape (n,)."""
+        coefficients = np.atleast_1d(np.asarray(self.coefficients, dtype=np.float64))
+        if coefficients.shape != X.shape[1:]:
+            raise ValueError(
+                f"mean has coefficients of shape {coefficients.shape}, but the points have {X.shape[1]} "
+                "column(s). Give one coefficient for each column."
+            )
+        return np.asarray(X @ coefficients + self.intercept)
+
+
+@dataclass(frozen=True)
+class PeriodicLevels:
+    """Basis functions of a level for each phase of a period, such as each hour of the week: shape (n, phases).
+
+    Parameters
+    ----------
+    period : float
+        In the unit of the column.
+    phases : int
+    column : int
+        The column that counts time.
+    """
+
+    period: float
+    phases: int
+    column: int = 0
+
+    def __call__(self, X: Floats) -> Floats:
+        """Ones where a point is in a phase, zeros elsewhere."""
+        functions = np.zeros((len(X), self.phases))
+        functions[np.arange(len(X)), phase_of(X[:, self.column], self.period, self.phases)] = 1.0
+        return functions
+
+
+def phase_of(times: Floats, period: float, phases: int) -> Indices:
+    """Phase, counted from 0 to `phases` − 1, in which each time of a period lies: shape (n,)."""
+    # A small number is added so that a time that is a rounding error short of a phase counts as in it.
+    return np.asarray(np.floor((times / period % 1.0) * phases + 1e-6).astype(np.intp) % phases)
+
+
+def constant_functions(X: Floats) -> Floats:
+    """The basis 1: shape (n, 1)."""
+    return np.ones((len(X), 1))
+
+
+def linear_functions(X: Floats) -> Floats:
+    """The basis 1, x_1, …, x_d: shape (n, 1 + d)."""
+    return np.concatenate([np.ones((len(X), 1)), X], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """A mean of basis functions with unknown coefficients β, which are learned beside the latent values.
+
+    Parameters
+    ----------
+    functions : "constant", "linear", callable or fitted scikit-learn transformer
+        Maps points (n, d) to basis functions (n, q).
+    prior_mean : array of shape (q,), optional
+        Gaussian prior of the coefficients; zero if left out.
+    prior_covariance : array of shape (q, q), optional
+        Left out, the prior is flat (a standard deviation of 10⁵ times the latent's, for what a function adds to it).
+    """
+
+    functions: Any
+    prior_mean: Any = None
+    prior_covariance: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """A mean of basis functions whose coefficients were estimated elsewhere, with an error covariance.
+
+    In `posterior` and `nearest` their error is added to that of predictions (universal kriging), and the data do not
+    update them. In a recursion (`prior`, `update`), and with inducing points, they are the prior that the data update.
+
+    Parameters
+    ----------
+    functions : as in `Basis`
+    coefficients : array of shape (q,)
+    covariance : array of shape (q, q)
+    """
+
+    functions: Any
+    coefficients: Any
+    covariance: Any
+
+
+def no_functions(X: Floats) -> Floats:
+    """The empty basis: shape (n, 0)."""
+    return np.empty((len(X), 0))
+
+
+def inflated(estimate: Estimated, factor: float) -> Basis:
+    """Coefficients that are free to depart from an estimate, by errors `factor` times its own."""
+    covariance = np.asarray(estimate.covariance, dtype=np.float64)
+    variances = np.diagonal(covariance)
+    variances = np.where(variances > 0, variances, 1.0)
+    return Basis(estimate.functions, estimate.coefficients, factor**2 * (covariance + 1e-8 * np.diag(variances)))

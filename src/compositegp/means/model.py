@@ -1,0 +1,122 @@
+"""A mean as the rest of the library sees it: parsed once, where a user gives it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.means.functions import (
+    Basis,
+    Constant,
+    Estimated,
+    Functions,
+    constant_functions,
+    linear_functions,
+    no_functions,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanModel:
+    """A checked mean: a known part and basis functions, either of which may be missing.
+
+    Attributes
+    ----------
+    known : callable
+        Means of points (n, d), shape (n,).
+    functions : callable
+        Basis functions of points (n, d), shape (n, q).
+    coefficients : Basis or Estimated or None
+        What is known of the coefficients; None where there are no basis functions.
+    """
+
+    known: Functions
+    functions: Functions
+    coefficients: Basis | Estimated | None
+
+    def columns(self, X: Floats) -> Floats:
+        """Basis functions of the points `X`, checked: shape (n, q)."""
+        values = np.asarray(self.functions(X), dtype=np.float64)
+        if values.ndim != 2 or len(values) != len(X) or not np.isfinite(values).all():
+            raise ValueError(
+                f"mean must give finite basis functions of shape ({len(X)}, q) for the {len(X)} point(s); found "
+                f"shape {values.shape} from {self.functions!r}."
+            )
+        return values
+
+    def values(self, X: Floats) -> Floats:
+        """Known means of the points `X`, checked: shape (n,)."""
+        values = np.asarray(self.known(X), dtype=np.float64)
+        if values.shape != (len(X),) or not np.isfinite(values).all():
+            raise ValueError(
+                f"mean must return one finite number for each of the {len(X)} point(s), shape ({len(X)},); "
+                f"found shape {values.shape}, {np.count_nonzero(~np.isfinite(values))} not finite, from {self.known!r}."
+            )
+        return values
+
+
+def plugged_in(mean: MeanModel) -> MeanModel:
+    """A mean whose estimated coefficients are taken as known."""
+    if not isinstance(mean.coefficients, Estimated):
+        return mean
+    return MeanModel(_WithCoefficients(mean, np.asarray(mean.coefficients.coefficients)), no_functions, None)
+
+
+@dataclass(frozen=True, eq=False)
+class _WithCoefficients:
+    mean: MeanModel
+    coefficients: Floats
+
+    def __call__(self, X: Floats) -> Floats:
+        return np.asarray(self.mean.values(X) + self.mean.columns(X) @ self.coefficients)
+
+
+def as_mean(mean: Any) -> MeanModel:
+    """Mean model from what a user gives.
+
+    None is zero, a number a constant, a callable a known mean; "constant" and "linear" have unknown coefficients with a
+    flat prior, and `Basis` and `Estimated` are what they say.
+    """
+    if isinstance(mean, MeanModel):
+        return mean
+    if isinstance(mean, Basis | Estimated):
+        return MeanModel(Constant(), as_functions(mean.functions), mean)
+    if isinstance(mean, str) and mean in _NAMED:
+        return MeanModel(Constant(), _NAMED[mean], Basis(mean))
+    if mean is None:
+        return MeanModel(Constant(), no_functions, None)
+    if callable(mean) and not isinstance(mean, type):
+        return MeanModel(mean, no_functions, None)
+    if isinstance(mean, (int, float, np.number)) and np.isfinite(mean):
+        return MeanModel(Constant(float(mean)), no_functions, None)
+    raise ValueError(
+        'mean must be None, a finite number, "constant", "linear", a function of points (n, d) that returns (n,), '
+        f"a Basis or an Estimated; found {mean!r}."
+    )
+
+
+_NAMED: dict[str, Functions] = {"constant": constant_functions, "linear": linear_functions}
+
+
+def as_functions(functions: Any) -> Functions:
+    """Basis functions from a name, a fitted transformer or a callable."""
+    if isinstance(functions, str) and functions in _NAMED:
+        return _NAMED[functions]
+    if hasattr(functions, "transform"):
+        return _Transformed(functions)
+    if callable(functions):
+        return functions  # type: ignore[no-any-return]
+    raise ValueError(
+        'functions must be "constant", "linear", a transformer or a function of points (n, d) that returns (n, q); '
+        f"found {functions!r}."
+    )
+
+
+@dataclass(frozen=True)
+class _Transformed:
+    transformer: Any
+
+    def __call__(self, X: Floats) -> Floats:
+        values = self.transformer.transform(X)
+        return np.asarray(values.toarray() if hasattr(values, "toarray") else values)

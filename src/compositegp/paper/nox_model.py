@@ -1,0 +1,84 @@
+"""The model of the NOx study, learned from what came before."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, psd_root
+from compositegp.composite import segment
+from compositegp.forecasting import Season, kernel_of, mean_of
+from compositegp.learning import learn
+from compositegp.means import Estimated, as_mean
+
+WEEK = 168
+_SEGMENT = 6 * WEEK
+FIRST = pd.Timestamp("2014-01-01")
+
+
+class Model(NamedTuple):
+    """What was learned before 2014; times are hours since the series began.
+
+    Attributes
+    ----------
+    kernel : scikit-learn kernel
+    mean : Estimated
+    """
+
+    kernel: Kernel
+    mean: Estimated
+
+    def level(self, hours: Floats) -> Floats:
+        """The mean of ln NOx at some hours."""
+        return np.asarray(as_mean(self.mean).columns(hours[:, None]) @ np.asarray(self.mean.coefficients))
+
+    def functions(self, hours: Floats) -> Floats:
+        """Its basis functions, shape (n, q)."""
+        return as_mean(self.mean).columns(hours[:, None])
+
+    @property
+    def root(self) -> Floats:
+        """A root of the error covariance of its coefficients."""
+        return psd_root(np.asarray(self.mean.covariance))
+
+    @property
+    def noise(self) -> float:
+        """Noise variance of ln NOx."""
+        return float(self.kernel.k2.noise_level)
+
+
+def hours_of(series: pd.Series) -> Floats:
+    """Hours since a series began."""
+    return np.asarray((series.index - series.index[0]) / pd.Timedelta(hours=1), dtype=np.float64)
+
+
+def learn_model(series: pd.Series, kind: str, history: int, first: pd.Timestamp = FIRST) -> Model:
+    """Learn hyper-parameters and mean coefficients from the hours before a day.
+
+    Parameters
+    ----------
+    series : pandas Series
+        Hourly; gaps are not observed.
+    kind : {"profile", "constant"}
+    history : int
+        Hours to learn from.
+    first : pandas Timestamp
+        The day.
+    """
+    before = int((series.index <= first).sum())
+    X = hours_of(series)[:before][-history:, None]
+    y = np.log(series.to_numpy()[:before])[-history:]
+    seasons = [Season("day", 24.0, np.nan), Season("week", float(WEEK), np.nan)]
+    mean: Any = mean_of(seasons, X[:, 0], y) if kind == "profile" else "constant"
+    result = learn(
+        kernel_of(seasons, float(y.var()), 0),
+        X,
+        y,
+        segment(X, _SEGMENT, "sequential"),
+        mean=mean,
+        tolerance=0.1,
+        n_jobs=-1,
+        warn=False,
+    )
+    return Model(result.kernel, result.mean)

@@ -1,0 +1,192 @@
+"""24 hours ahead from midnight, day after day, by many choices of terms."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+
+from compositegp.analysis import predictor
+from compositegp.backend import Floats
+from compositegp.composite import Composite, Observations, conditioning_sets, segment
+from compositegp.kernels import diagonal, gram
+from compositegp.paper.nox_model import FIRST, WEEK, Model, hours_of
+from compositegp.posteriors import posterior
+from compositegp.predictive import crps_log_normal
+
+DAY = 24
+COLUMNS = ("method", "RMSE of mean", "RMSE of median", "MAE of median", "CRPS", "coverage 95 %", "seconds")
+
+
+class Score(NamedTuple):
+    """Errors of a method over all days, and the seconds of one prediction."""
+
+    method: str
+    rmse_mean: float
+    rmse_median: float
+    mae: float
+    crps: float
+    coverage: float
+    seconds: float
+
+
+class Choice(NamedTuple):
+    """A choice of terms for a history of n hours."""
+
+    name: str
+    composite: Composite | None  # None: all the history, the exact GP
+    inducing: Any = None
+
+
+def choices(X: Floats, weeks: int) -> Iterator[Choice]:
+    """The methods that are compared."""
+    yield Choice("GP", None)
+    n = len(X)
+    sizes = [size for size in (1, 2, 5, 10, 25) if size <= weeks // 2]
+    for size in sizes:
+        yield Choice(f"CGP {size} weeks", Composite.marginal(segment(X, size * WEEK, "sequential")))
+    for size in sizes:
+        yield Choice(f"FITC {size} weeks", Composite.pointwise(n), X[-size * WEEK :])
+    for size, given in ((1, 2), (5, 5)):
+        if (size + given) * WEEK < n:
+            newest_first = segment(X, size * WEEK, "sequential")[::-1]
+            sets = conditioning_sets(X, newest_first, given * WEEK)
+            yield Choice(f"conditional {size} weeks given {given}", Composite.conditional(newest_first, sets))
+    latest = min(1024, n)
+    yield Choice(f"default, latest {latest}", Composite([(np.arange(n - latest, n), 1.0)]))
+
+
+def study(series: pd.Series, model: Model, days: int, weeks: int, known_seconds: dict[str, float]) -> list[Score]:
+    """Scores of all methods over days of 2014.
+
+    The kernel is stationary and every hour is there, so that all days have the same covariances: the weights of a
+    method are found once.
+    """
+    n = WEEK * weeks
+    X, Z = np.arange(n, dtype=np.float64)[:, None], n + np.arange(DAY, dtype=np.float64)[:, None]
+    origins = _origins(series, days, n)
+    hours = np.arange(len(series), dtype=np.float64)
+    y = series.to_numpy()
+    level = model.level(hours)
+    residuals = np.log(y) - level
+    past = np.stack([residuals[origin - n : origin] for origin in origins])
+    observed = np.stack([y[origin : origin + DAY] for origin in origins])
+    scores = []
+    for choice in choices(X, weeks):
+        weights, variance = _weights(model, X, Z, choice)
+        mean = past @ weights.T + np.stack([level[origin : origin + DAY] for origin in origins])
+        phases = {
+            phase: _coefficient_error(model, phase + WEEK * weeks, n, weights) for phase in set(origins % WEEK)
+        }
+        error = np.stack([phases[origin % WEEK] for origin in origins])
+        total = variance + model.noise + error
+        seconds = known_seconds.get(choice.name)
+        if seconds is None:
+            seconds = _seconds(model, X, Z, residuals[origins[0] - n : origins[0]], choice)
+        scores.append(_score(choice.name, mean, np.sqrt(total), observed, seconds))
+    return scores
+
+
+def study_with_gaps(series: pd.Series, model: Model, first: pd.Timestamp, days: int, weeks: int) -> list[Score]:
+    """Scores of all methods over days of a series that lacks some hours: each day has to be predicted alone."""
+    hours, y = hours_of(series), series.to_numpy()
+    residuals = np.log(y) - model.level(hours)
+    starts = pd.date_range(first, series.index[-1].floor("D"), freq="D")[:-1]
+    starts = starts[np.unique(np.linspace(0, len(starts) - 1, min(days, len(starts))).round().astype(int))]
+    told: dict[str, list[tuple[Floats, Floats, Floats, float]]] = {}
+    for start in (starts - series.index[0]) / pd.Timedelta(hours=1):
+        past = (hours >= start - WEEK * weeks) & (hours < start)
+        day = (hours >= start) & (hours < start + DAY)
+        if day.any() and past.sum() > 2 * WEEK:
+            for choice in choices(hours[past, None], weeks):
+                mean, std, seconds = _predict_alone(model, hours[past], residuals[past], hours[day], choice)
+                told.setdefault(choice.name.split(", latest")[0], []).append((mean, std, y[day], seconds))
+    scores = []
+    for name, found in told.items():
+        mean, std, observed = (np.concatenate([row[i] for row in found]) for i in range(3))
+        scores.append(_score(name, mean, std, observed, float(np.median([row[3] for row in found]))))
+    return scores
+
+
+def _predict_alone(
+    model: Model, past: Floats, residuals: Floats, day: Floats, choice: Choice
+) -> tuple[Floats, Floats, float]:
+    """Mean and standard deviation of ln NOx, and the seconds that they took."""
+    began = time.perf_counter()
+    composite = choice.composite or Composite.full(len(past))
+    belief = posterior(model.kernel, past[:, None], residuals, day[:, None], composite, inducing=choice.inducing)
+    seconds = time.perf_counter() - began
+    return model.level(day) + belief.mean, np.sqrt(belief.variance + model.noise), seconds
+
+
+def _origins(series: pd.Series, days: int, n: int) -> Any:
+    """Positions of the first hour of each day: one o'clock of 2014's days, evenly chosen."""
+    first = int(np.searchsorted(series.index.to_numpy(), (FIRST + pd.Timedelta(hours=1)).to_datetime64()))
+    every = np.arange(first, len(series) - DAY + 1, DAY)[:364]
+    if first < n or not len(every):
+        raise ValueError(f"the series has {first} hours before 2014, too few for a history of {n}.")
+    return every[np.unique(np.linspace(0, len(every) - 1, min(days, len(every))).round().astype(int))]
+
+
+def _weights(model: Model, X: Floats, Z: Floats, choice: Choice) -> tuple[Floats, Floats]:
+    """Weights (24, n) of the mean of ln NOx, and its claimed variances (24,)."""
+    if choice.composite is None:
+        K = gram(model.kernel, X)
+        cross = gram(model.kernel, X, Z)
+        weights = cho_solve(cho_factor(K, lower=True, overwrite_a=True), cross).T
+        variance = diagonal(model.kernel, Z, noise=False) - np.einsum("mn,nm->m", weights, cross)
+        return weights, np.asarray(variance)
+    data = Observations.checked(model.kernel, X, np.zeros(len(X)), mean=None, noise_variance=None)
+    found = predictor(data, Z, choice.composite, choice.inducing)
+    return found.coefficients, found.claimed_variance
+
+
+def _coefficient_error(model: Model, origin: int, n: int, weights: Floats) -> Floats:
+    """What the error of the mean's coefficients adds, for a day that begins at a phase of the week."""
+    functions = model.functions(np.arange(origin - n, origin + DAY, dtype=np.float64))
+    sensitivity = functions[n:] - weights @ functions[:n]
+    return np.asarray(((sensitivity @ model.root) ** 2).sum(axis=1))
+
+
+def _seconds(model: Model, X: Floats, Z: Floats, residuals: Floats, choice: Choice) -> float:
+    """Seconds of one prediction, made alone."""
+    began = time.perf_counter()
+    composite = Composite.full(len(X)) if choice.composite is None else choice.composite
+    if choice.name.startswith("default"):
+        latest = slice(len(X) - 1024, None)
+        posterior(model.kernel, X[latest], residuals[latest], Z, Composite.full(len(X[latest])))
+    else:
+        posterior(model.kernel, X, residuals, Z, composite, inducing=choice.inducing)
+    return time.perf_counter() - began
+
+
+def _score(name: str, mean: Floats, std: Floats, observed: Floats, seconds: float) -> Score:
+    expected, median = np.exp(mean + 0.5 * std**2), np.exp(mean)
+    inside = np.abs(np.log(observed) - mean) < 1.959964 * std
+    return Score(
+        name,
+        float(np.sqrt(np.mean((expected - observed) ** 2))),
+        float(np.sqrt(np.mean((median - observed) ** 2))),
+        float(np.mean(np.abs(median - observed))),
+        float(crps_log_normal(mean, std, observed).mean()),
+        float(inside.mean()),
+        seconds,
+    )
+
+
+def forecast_day(series: pd.Series, model: Model, day: pd.Timestamp, n: int) -> dict[str, Floats]:
+    """A day's forecast by the paper's composite, segments of five weeks, from `n` hours before it."""
+    start = int(np.searchsorted(series.index.to_numpy(), (day + pd.Timedelta(hours=1)).to_datetime64()))
+    n = min(n, start)
+    hours = np.arange(len(series), dtype=np.float64)
+    X, Z = hours[start - n : start, None], hours[start : start + DAY, None]
+    residuals = np.log(series.to_numpy()[start - n : start]) - model.level(X[:, 0])
+    composite = Composite.marginal(segment(X, min(5 * WEEK, n), "sequential"))
+    belief = posterior(model.kernel, X, residuals, Z, composite)
+    mean, std = model.level(Z[:, 0]) + belief.mean, np.sqrt(belief.variance + model.noise)
+    quantiles = {"q0.025": -1.959964, "q0.25": -0.67449, "q0.5": 0.0, "q0.75": 0.67449, "q0.975": 1.959964}
+    return {"observed": series.to_numpy()[start : start + DAY]} | {
+        name: np.exp(mean + z * std) for name, z in quantiles.items()
+    }

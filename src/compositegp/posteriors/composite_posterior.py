@@ -1,0 +1,141 @@
+"""The posterior of any composite: GP, CGP, PITC, FITC and block Vecchia by one mechanism."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, blas_threads_for
+from compositegp.composite import (
+    Composite,
+    Evidence,
+    FactoredStack,
+    Latent,
+    Observations,
+    check_composite,
+    collect_evidence,
+    factor_stacks,
+)
+from compositegp.means import Estimated
+from compositegp.posteriors.belief import Belief, condition, condition_on_estimate, prior_evidence
+from compositegp.posteriors.inducing import project
+from compositegp.validation import check_points
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FactoredComposite:
+    """Data and a composite with every factorisation done: serves any number of test points.
+
+    Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and what it is
+    conditioned on).
+    """
+
+    data: Observations
+    composite: Composite
+    stacks: tuple[FactoredStack, ...]
+
+    def posterior(self, Z: Any, *, inducing: Any = None) -> Belief:
+        """Belief about the latent values at `Z`, as `compositegp.posterior` gives it."""
+        return _posterior(self.data, self.composite, self.stacks, Z, inducing)
+
+    def __repr__(self) -> str:
+        return f"FactoredComposite({self.composite!r})"
+
+
+def factorize(
+    kernel: Kernel, X: Any, y: Any, composite: Composite, *, mean: Any = None, noise_variance: Any = None
+) -> FactoredComposite:
+    """Factorise the terms of a composite once, to predict at any number of test points later.
+
+    Parameters are those of `posterior`.
+
+    Returns
+    -------
+    FactoredComposite
+    """
+    data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
+    with blas_threads_for(check_composite(composite).largest_block):
+        return FactoredComposite(data, composite, tuple(factor_stacks(data, composite)))
+
+
+def posterior(
+    kernel: Kernel,
+    X: Any,
+    y: Any,
+    Z: Any,
+    composite: Composite,
+    *,
+    inducing: Any = None,
+    mean: Any = None,
+    noise_variance: Any = None,
+) -> Belief:
+    """Belief q(z) ∝ p(z) Π_(S,w) p(y_S | z)^w about the latent values at `Z`.
+
+    All of `Z` is one joint latent: with more than one term the belief about a point depends on which points
+    it is asked together with, because the terms are tied to each other by them alone.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+        Covariance of the observations; its WhiteKernel part is their noise and no part of z.
+    X : array of shape (n, d)
+    y : array of shape (n,)
+    Z : array of shape (M, d)
+    composite : Composite
+        ``Composite.full(n)`` is the exact GP, ``marginal(segments)`` the composite GP of Liu et al. (2018),
+        ``conditional(segments, conditioning)`` block Vecchia.
+    inducing : array of shape (m, d), optional
+        Inducing points: their latent values take the place of z, and z follows from them. With
+        ``Composite.pointwise(n)`` this is FITC, with ``marginal(segments)`` PITC.
+    mean : None, number, callable, "constant", "linear", Basis or Estimated
+        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). With unknown
+        coefficients (a name, or a Basis) these are learned beside z; with an Estimated their error is added.
+    noise_variance : None, number or array of shape (n,)
+        Noise variances of the points, beside the kernel's own.
+
+    Returns
+    -------
+    Belief
+    """
+    data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
+    return _posterior(data, composite, factor_stacks(data, check_composite(composite)), Z, inducing)
+
+
+def _posterior(
+    data: Observations, composite: Composite, stacks: Iterable[FactoredStack], Z: Any, inducing: Any
+) -> Belief:
+    points = check_points(Z, "Z", data.X.shape[1])
+    if inducing is not None:
+        inducing_points = check_points(inducing, "inducing", data.X.shape[1])
+        about_u = belief_about_inducing(data, composite, stacks, inducing_points)
+        return project(about_u, data.kernel, points, mean=data.mean)
+    latent, total = _evidence(data, composite, stacks, points)
+    return believe(data, latent, total)
+
+
+def belief_about_inducing(
+    data: Observations, composite: Composite, stacks: Iterable[FactoredStack], points: Floats
+) -> Belief:
+    """Belief about the latent values at inducing points; an estimated mean is the prior that the data update."""
+    latent, total = _evidence(data, composite, stacks, points)
+    return condition(latent, total.plus(prior_evidence(latent, data.mean.coefficients)))
+
+
+def believe(data: Observations, latent: Latent, total: Evidence) -> Belief:
+    """Belief about a latent from the evidence of all the terms."""
+    coefficients = data.mean.coefficients
+    if isinstance(coefficients, Estimated):
+        return condition_on_estimate(latent, total, coefficients)
+    return condition(latent, total.plus(prior_evidence(latent, coefficients)))
+
+
+def _evidence(
+    data: Observations, composite: Composite, stacks: Iterable[FactoredStack], points: Floats
+) -> tuple[Latent, Evidence]:
+    with blas_threads_for(max(composite.largest_block, len(points))):
+        latent = Latent.prior(data.kernel, points, data.mean)
+        total = Evidence.none(latent)
+        for factored in stacks:
+            total = total.plus(collect_evidence(data.kernel, latent, factored))
+        return latent, total

@@ -1,0 +1,83 @@
+"""Nearest observations: by a search tree on the processor, by all distances on a device."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.spatial import KDTree
+
+from compositegp.backend import Array, Floats, current_device, fetch
+
+_MOST_DISTANCES = 2**40  # computed on a device rather than left to the tree
+_SPARE = 16  # candidates beyond those wanted, among which the nearest are found by exact distances
+_LOST_DIGITS = 1e-12  # squared distance, over the squared size of the data, under which rounding decides
+
+
+class Neighbours:
+    """Points among which the nearest are looked for.
+
+    Parameters
+    ----------
+    points : array of shape (n, d)
+        In the unit in which nearness is measured.
+    """
+
+    def __init__(self, points: Floats) -> None:
+        self.points = points
+        self._sent: dict[str, Array] = {}
+
+    def prepare(self) -> None:
+        """Build the tree, unless a device takes its place."""
+        if current_device() is None:
+            _ = self._tree
+
+    @cached_property
+    def _tree(self) -> KDTree:
+        return KDTree(self.points)
+
+    def nearest(self, centres: Floats, count: int, n_jobs: int | None) -> Any:
+        """Positions of the `count` points nearest to each of m centres, nearest first: shape (m, count)."""
+        found = self._by_distances(centres, count)
+        if found is not None:
+            return found[1]
+        return self._tree.query(centres, k=[*range(1, count + 1)], workers=effective_n_jobs(n_jobs))[1]
+
+    def distance_to(self, centres: Floats, rank: int, n_jobs: int | None) -> Floats:
+        """Distance of each centre to the point of that rank, the nearest being the first: shape (m,)."""
+        found = self._by_distances(centres, rank)
+        if found is not None:
+            return np.asarray(found[0][:, -1])
+        return np.asarray(self._tree.query(centres, k=[rank], workers=effective_n_jobs(n_jobs))[0][:, 0])
+
+    def _by_distances(self, centres: Floats, count: int) -> tuple[Floats, Any] | None:
+        """Distances and positions of the nearest, on the device; None where there is none, or it is not up to it."""
+        device = current_device()
+        if device is None or len(centres) * len(self.points) > _MOST_DISTANCES:
+            return None
+        middle = self.points.mean(axis=0)
+        if device.name not in self._sent:
+            self._sent[device.name] = device.send(self.points - middle)
+        points = self._sent[device.name]
+        half_squares = 0.5 * (points * points).sum(1)
+        lost = _LOST_DIGITS * float(half_squares.max())
+        tests = device.send(centres - middle)
+        step = max(1, device.batch_elements // len(points))
+        indices = np.empty((len(centres), count), dtype=np.intp)
+        distances = np.empty((len(centres), count))
+        for start in range(0, len(centres), step):
+            part = tests[start : start + step]
+            # The smaller half the squared distance, less that of the centre, the larger is this.
+            closeness = device.torch.addmm(half_squares, part, points.mT, beta=-1.0)
+            near = closeness.topk(min(len(points), count + _SPARE), dim=1).indices
+            exact = ((points[near] - part[:, None]) ** 2).sum(2)
+            found = exact.topk(count, dim=1, largest=False)
+            if float(found.values[:, -1].min()) < lost:  # products of coordinates cannot tell so near points apart
+                return None
+            distances[start : start + step] = fetch(found.values.sqrt())
+            indices[start : start + step] = fetch(near.gather(1, found.indices))
+        return distances, indices
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The points alone."""
+        return {"points": self.points, "_sent": {}}

@@ -1,1 +1,0 @@
-"""The paper's experiments, each with its figures and its claims beside what was found."""

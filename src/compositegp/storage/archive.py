@@ -1,0 +1,61 @@
+"""Files of models: a zip archive of NumPy arrays and one JSON text. Nothing in it is ever executed."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compositegp.storage.atomic import write_atomically
+from compositegp.storage.values import decode, encode
+
+
+def write_archive(path: str | Path, kind: str, version: int, content: dict[str, Any]) -> None:
+    """Write values under their names; the old file, if any, stays whole until the new one is."""
+    arrays: dict[str, Any] = {}
+    encoded = {name: encode(value, name, arrays) for name, value in content.items()}
+    text = json.dumps({"format": kind, "version": version, "content": encoded})
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("model.json", text)
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+    write_atomically(Path(path), buffer.getvalue())
+
+
+def read_archive(path: str | Path, kind: str, version: int) -> dict[str, Any]:
+    """Read what `write_archive` wrote; a ValueError names the file and what is wrong with it."""
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                text = json.loads(archive.read("model.json"))
+                arrays = {
+                    name.removesuffix(".npy"): _array(archive.read(name))  # which checks the archive's checksum
+                    for name in archive.namelist()
+                    if name.endswith(".npy")
+                }
+        except Exception as error:  # whatever a damaged archive makes its readers raise
+            raise unreadable(path, f"it is truncated, damaged or of another kind ({error})") from error
+    if not isinstance(text, dict) or text.get("format") != kind:
+        raise unreadable(path, f"it is no {kind} that compositegp wrote")
+    if text.get("version") != version:
+        raise ValueError(
+            f"{path} has version {text.get('version')} of the format, and this release of compositegp reads version "
+            f"{version}. Use the release that wrote it, or one that is newer."
+        )
+    try:
+        return {name: decode(value, arrays) for name, value in text["content"].items()}
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise unreadable(path, f"a part of it is missing or damaged ({error})") from error
+
+
+def unreadable(path: str | Path, why: str) -> ValueError:
+    """The error to raise for a file that cannot be read."""
+    return ValueError(f"{path} cannot be read: {why}. Save the model again.")
+
+
+def _array(content: bytes) -> Any:
+    return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)

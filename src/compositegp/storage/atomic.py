@@ -1,0 +1,23 @@
+"""Files that are written whole or not at all."""
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that at every moment the old or the new content is there, whole."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():  # a device, a pipe: there is nothing to keep whole
+        path.write_bytes(content)
+        return
+    temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
