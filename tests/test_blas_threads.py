@@ -1,5 +1,7 @@
 """BLAS is held to one thread for small matrices, and gets its threads back."""
 
+import compositegp
+
 
 def test_blas_threads_come_back(rng):
     import numpy as np
