@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/python -c "from compositegp.datasets import nox_emissions; nox_emissions().to_csv('out/demo/nox.csv')"
 	$(BIN)/compositegp forecast out/demo/nox.csv --time time --target nox --horizon 24h --log --backtest 30 --report --out out/demo
 
-# The paper's experiments; nox needs the Stockholm file (COMPOSITEGP_DATA).
+# The paper's experiments; for nox, COMPOSITEGP_DATA names the folder of the Stockholm file.
 reproduce: $(READY)
 	$(BIN)/compositegp reproduce all --out out/reproduction
 
@@ -18,7 +18,7 @@ test-setup:
 	apt-get install --yes --no-install-recommends chromium
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 # PyTorch, for the tests of the back end that it is; without it they run on NumPy alone.
 TORCH ?= torch==2.13.0

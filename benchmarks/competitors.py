@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from compositegp import CompositeGPRegressor
+from compositegp import CompositeGPRegressor, CompositeSum
 
 Prediction = tuple[np.ndarray, np.ndarray]
 
@@ -213,7 +213,7 @@ def _trend(task: Task, X: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray], n
     return lambda points: coefficients[0] + points @ coefficients[1:]
 
 
-PLAIN = {"conditioning_size": 0, "segment_size": 512, "prediction": "composite", "group_size": 512}
+PLAIN = {"conditioning_size": 0, "segment_size": 512, "prediction": CompositeSum(group_size=512)}
 
 COMPETITORS: dict[str, Callable[[Task], Prediction]] = {
     "compositegp (default)": ours(),

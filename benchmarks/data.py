@@ -1,4 +1,4 @@
-"""Real data for benchmarks: from COMPOSITEGP_DATA, or a folder shared/data beside the repository."""
+"""Real data for benchmarks: from the folder that COMPOSITEGP_DATA names, or else from ../shared/data."""
 
 import os
 from pathlib import Path

@@ -14,9 +14,10 @@ from scipy.stats import spearmanr
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
 from timing import machine
 
-from compositegp import Composite, CompositeGPRegressor, analysis, learn, posterior, segment
+from compositegp import Composite, CompositeGPRegressor, Nearest, analysis, learn, plotting, posterior, segment
+from compositegp.design import choose_segmentation
 
-OPTIONS = {"sizes": (128, 512), "conditioning_sizes": (0, 256), "neighbours": (64, 256, 512)}
+OPTIONS = {"sizes": (128, 512), "conditioning_sizes": (0, 256), "n_neighbors": (64, 256, 512)}
 
 
 def measure(kernel, X, ys, Z, plan, exact):
@@ -24,7 +25,9 @@ def measure(kernel, X, ys, Z, plan, exact):
     errors, seconds = [], []
     for y, best in zip(ys, exact, strict=True):
         began = time.perf_counter()
-        model = CompositeGPRegressor(kernel, learning=None, group_size=None, **plan.parameters).fit(X, y)
+        model = CompositeGPRegressor(
+            kernel, learning=None, prediction=Nearest(group_size=None), **plan.parameters
+        ).fit(X, y)
         errors.append(np.mean((model.predict(Z) - best) ** 2))
         seconds.append(time.perf_counter() - began)
     return np.mean(errors), min(seconds)
@@ -33,7 +36,7 @@ def measure(kernel, X, ys, Z, plan, exact):
 def rank(name, kernel, X, ys, Z):
     """Print the plans of one problem, and how their predicted and measured ranks agree."""
     began = time.perf_counter()
-    design = analysis.choose_segmentation(kernel, X, Z, n_groups=4, n_points=6000, **OPTIONS)
+    design = choose_segmentation(kernel, X, Z, n_groups=4, n_points=6000, **OPTIONS)
     took = time.perf_counter() - began
     exact = [posterior(kernel, X, y, Z, Composite.full(len(X))).mean for y in ys]
     found = np.array([measure(kernel, X, ys, Z, c.plan, exact) for c in design.candidates])
@@ -87,23 +90,18 @@ def main() -> None:
 
 
 def draw(designs, out: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
     out.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    figure, axes = plotting.style.figure(2, 2, size=(11, 8))
     for column, (name, (design, (kernel, X, Z))) in enumerate(designs.items()):
         four = Composite.marginal(segment(X, -(-len(X) // 4), "sequential"))
         report = analysis.compare(kernel, X, Z, four)
         if Z.shape[1] == 1:
-            analysis.plot_errors(report, Z, axes=axes[0, column])
+            plotting.plot_errors(report, Z, axes=axes[0, column])
         else:
-            analysis.plot_confidence(report, axes=axes[0, column])
+            plotting.plot_confidence(report, axes=axes[0, column])
         axes[0, column].set_title(f"{name}: four sequential segments")
-        analysis.plot_trade_off(design, axes=axes[1, column])
-    figure.savefig(out / "design.png", dpi=110)
+        plotting.plot_trade_off(design, axes=axes[1, column])
+    plotting.style.save(figure, out / "design.png", dpi=110)
     print(f"\n{out / 'design.png'}")
 
 

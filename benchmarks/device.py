@@ -21,7 +21,7 @@ from scale import table
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from timing import machine
 
-from compositegp import Composite, CompositeGPRegressor, learn, nearest, segment, use_device
+from compositegp import Composite, CompositeGPRegressor, CompositeLikelihood, learn, nearest, segment, use_device
 from compositegp.backend import cholesky, current_device
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import gram
@@ -139,14 +139,14 @@ def main() -> None:
         ]
         start = ConstantKernel() * Matern(np.ones(COLUMNS), nu=1.5) + WhiteKernel()
         began = time.perf_counter()
-        result = learn(start, X, y, segments, tolerance=0.02)
+        result = learn(start, X, y, segments, learning=CompositeLikelihood(tolerance=0.02), conditioning_size=0)
         report.append(("learning to 2 %", time.perf_counter() - began, None))
         Z = np.random.default_rng(2).uniform(0, 4, size=(arguments.tests, COLUMNS))
         m, k = len(Z), NEIGHBOURS
         floor = max(
             (m * k**3 / 3 + 2.0 * m * N * COLUMNS) / rate, (2 * m * k * k * 8 + 2.0 * m * N * 8) / bandwidth
         )
-        predict = seconds(lambda: nearest(TRUTH, X, y, Z, size=k), 1)
+        predict = seconds(lambda: nearest(TRUTH, X, y, Z, n_neighbors=k), 1)
         report.append((f"{m:,} test points by the nearest {k}", predict, floor))
         report_batch = current_device().batch_elements // n**2
     few = Composite.marginal(segments[: arguments.processor])

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 from timing import best, machine
 
-from compositegp import Composite, conditioning_sets, learn, segment
+from compositegp import Composite, CompositeLikelihood, conditioning_sets, learn, segment
 from compositegp.backend import blas_threads_for
 from compositegp.composite import Observations, total_score
 
@@ -63,7 +63,14 @@ def growth():
         for part in segments:  # segments are drawn independently, each an exact Gaussian process
             y[part] = np.linalg.cholesky(truth(X[part])) @ rng.standard_normal(len(part))
         start = time.perf_counter()
-        result = learn(1.0 * Matern([1.0, 1.0], nu=1.5) + WhiteKernel(), X, y, segments, tolerance=0.03)
+        result = learn(
+            1.0 * Matern([1.0, 1.0], nu=1.5) + WhiteKernel(),
+            X,
+            y,
+            segments,
+            learning=CompositeLikelihood(tolerance=0.03),
+            conditioning_size=0,
+        )
         seconds = time.perf_counter() - start
         worst = np.abs((result.theta - truth.theta) / result.theta_standard_errors).max()
         print(

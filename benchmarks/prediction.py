@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, WhiteKernel
 from timing import best, machine
 
-from compositegp import Composite, posterior, prior, segment, update
+from compositegp import Composite, posterior, prior, segment
 from compositegp.backend import blas_threads_for, keep_freed_memory
 from compositegp.kernels import gram
 
@@ -29,7 +29,7 @@ def against_the_exact_gp():
     def recursion():
         belief = prior(kernel, Z)
         for part in segments:
-            belief = update(belief, kernel, Z, X[part], y[part])
+            belief = belief.update(X[part], y[part])
 
     times = {
         "CGP, 4 segments of 1,024": best(lambda: posterior(kernel, X, y, Z, Composite.marginal(segments))),

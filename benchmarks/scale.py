@@ -140,7 +140,7 @@ def partitions(sizes: tuple[int, ...]) -> None:
             frame = dd.read_parquet(sorted(str(path) for path in Path(folder).glob("*.parquet"))[: n // rows])
             Z = table(tests, d, 10**6)[0]
             Z[:, 0] *= n / max(sizes)
-            model = DistributedGPRegressor(kernel, learn=False)
+            model = DistributedGPRegressor(kernel, learning=None)
             again = DistributedGPRegressor(kernel)
             steps = {
                 "read, segment": lambda model=model, frame=frame: model.fit(frame, target="y"),

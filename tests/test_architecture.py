@@ -1,7 +1,12 @@
 """Nothing heavy is imported unasked. The layers are import-linter contracts in pyproject.toml (`make lint`)."""
 
+import ast
+import importlib
+import inspect
+import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import compositegp
 
@@ -21,3 +26,32 @@ def test_optional_packages_are_not_imported():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "None\n"
     )
+
+
+def test_no_module_is_named_like_what_its_package_exports():
+    for package in pkgutil.walk_packages(compositegp.__path__, "compositegp."):
+        if package.ispkg:
+            module = importlib.import_module(package.name)
+            siblings = {info.name for info in pkgutil.iter_modules(module.__path__)}
+            hidden = siblings & {
+                name for name in getattr(module, "__all__", []) if not inspect.ismodule(getattr(module, name))
+            }
+            assert not hidden, f"{package.name} exports {hidden}, which hide modules of the same name"
+
+
+def test_private_names_stay_in_their_package():
+    source = Path(compositegp.__file__).parent
+    for path in source.rglob("*.py"):
+        package = path.relative_to(source).parts[0]
+        if package == "__main__.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("compositegp."):
+                foreign = node.module.split(".")[1] != package
+                assert not (foreign and any(alias.name.startswith("_") for alias in node.names)), path
+                deep = foreign and node.module.count(".") > 1
+                assert not deep, f"{path} imports from {node.module}: use the package's __init__"
+
+
+def test_the_regressor_has_at_most_13_parameters():
+    assert len(compositegp.CompositeGPRegressor().get_params(deep=False)) <= 13

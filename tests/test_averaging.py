@@ -8,7 +8,16 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from test_learning import DEFAULT, TRUTH, simulate
 
-from compositegp import Basis, Composite, RecursiveEstimate, fisher_information, learn, segment
+from compositegp import (
+    Basis,
+    Composite,
+    CompositeLikelihood,
+    FisherAverage,
+    RecursiveEstimate,
+    fisher_information,
+    learn,
+    segment,
+)
 from compositegp.learning import Average, BlockEstimate
 from compositegp.learning.fisher_average import _warnings as average_warnings
 
@@ -22,20 +31,26 @@ def data():
 class TestAverage:
     def test_is_the_segments_own_estimates_weighted(self, data):
         X, y, segments = data
-        result = learn(DEFAULT, X, y, segments[:3], method="fisher_average", tolerance=None)
+        result = learn(DEFAULT, X, y, segments[:3], learning=FisherAverage(tolerance=None))
         estimate = RecursiveEstimate.empty(4)
         for part in segments[:3]:
-            alone = learn(result.kernel, X[part], y[part], Composite.full(len(part)), start="kernel")
+            alone = learn(
+                result.kernel,
+                X[part],
+                y[part],
+                Composite.full(len(part)),
+                learning=CompositeLikelihood(start="kernel"),
+            )
             estimate = estimate.add(alone.theta, fisher_information(alone.kernel, X[part]))
         np.testing.assert_allclose(result.theta, estimate.theta, atol=0.3 * result.theta_standard_errors.max())
 
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
     def test_a_bad_segment_does_not_poison_it(self, data):
         X, y, segments = data
-        reference = learn(DEFAULT, X, y, segments, method="fisher_average", tolerance=None)
+        reference = learn(DEFAULT, X, y, segments, learning=FisherAverage(tolerance=None))
         spoiled = y.copy()
         spoiled[segments[3]] = 0.0  # a dead sensor
-        result = learn(DEFAULT, X, spoiled, segments, method="fisher_average", tolerance=None)
+        result = learn(DEFAULT, X, spoiled, segments, learning=FisherAverage(tolerance=None))
         assert result.n_at_bound.sum() + result.n_left_out >= 1
         assert (np.abs(result.theta - reference.theta) < 3 * reference.theta_standard_errors).all()
 
@@ -43,7 +58,7 @@ class TestAverage:
     def test_a_gaussian_prior_of_the_coefficients_counts(self, data):
         X, y, segments = data
         tight = Basis("constant", prior_mean=[5.0], prior_covariance=[[1e-8]])
-        result = learn(DEFAULT, X, y, segments[:4], mean=tight, method="fisher_average")
+        result = learn(DEFAULT, X, y, segments[:4], mean=tight, learning="fisher_average")
         np.testing.assert_allclose(result.mean_coefficients, 5.0, atol=1e-3)
 
     def test_an_average_of_one_segment_is_told(self):
@@ -61,7 +76,7 @@ class TestAverage:
         y[:100] = np.linalg.cholesky(TRUTH(X[:100])) @ rng.normal(size=100)
         with pytest.warns(ConvergenceWarning) as told:
             learn(
-                DEFAULT, X, y, segment(X, scheme=np.repeat([0, 1, 2], 100)), method="fisher_average", tolerance=None
+                DEFAULT, X, y, segment(X, scheme=np.repeat([0, 1, 2], 100)), learning=FisherAverage(tolerance=None)
             )
         assert any("segments disagree" in str(warning.message) for warning in told)
 
@@ -73,7 +88,7 @@ class TestAverage:
             if next(calls) == len(segments) + 3:
                 raise KeyboardInterrupt
 
-        options = {"method": "fisher_average", "mean": "constant", "tolerance": None, "on_interrupt": "return"}
+        options = {"learning": FisherAverage(None), "mean": "constant", "on_interrupt": "return"}
         with pytest.warns(ConvergenceWarning, match="interrupted"):
             result = learn(DEFAULT, X, y, segments, callback=press, **options)
         assert result.n_segments == len(segments)

@@ -1,26 +1,51 @@
-"""The installed command, end to end: every verb, every kind of bad file."""
+"""The command line: every verb, every kind of bad file. A process is started only where it is what is tested."""
 
+import contextlib
 import gzip
+import io
 import json
+import os
 import shutil
 import subprocess
 import sys
+import textwrap
+import threading
+import time
 import warnings
+import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import compositegp
+from compositegp.cli import info
 from compositegp.cli.app import main
+from compositegp.cli.report import render_report
+from compositegp.progress import ProgressBar
 
-COMMAND = Path(sys.executable).parent / "compositegp"
+PROGRAM = [sys.executable, "-m", "compositegp"]
 
 
-def command(*arguments, cwd=None, text=None):
-    return subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, input=text, timeout=300
-    )
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self):
+        """The one sentence about what went wrong."""
+        (line,) = [line for line in self.err.splitlines() if line.startswith("error: ")]
+        return line
+
+
+def command(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(argument) for argument in arguments])
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 def rows(n=24 * 30, seed=0):
@@ -47,30 +72,78 @@ SERIES = ("--time", "time", "--target", "value", "--horizon", "24h")
 
 @pytest.fixture(scope="module")
 def forecast(folder):
-    options = ["--backtest", 5, "--report", "--out", "out", "--save", "m.cgp"]
-    done = command("forecast", "series.csv", *SERIES, *options, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    options = ["--backtest", 5, "--report", "--out", "out", "--save", "m.cgp", "--quantile", 0.1, "--quantile", 0.9]
+    with contextlib.chdir(folder):
+        done = command("forecast", "series.csv", *SERIES, *options)
+    assert done.code == 0, done.err
     return done
 
 
-def test_forecast_prints_and_writes_everything(folder, forecast):
-    table = pd.read_csv(folder / "out" / "forecast.csv", index_col=0, parse_dates=True)
-    assert len(table) == 24
-    assert table.index[0] == pd.Timestamp("2024-01-31 00:00")
-    truth = 50 + 10 * np.sin(2 * np.pi * np.arange(24) / 24)
-    assert np.abs(table["mean"] - truth).max() < 2
-    assert (folder / "out" / "forecast.png").read_bytes()[:4] == b"\x89PNG"
-    for words in ("backtest", "seasonal naive", "coverage 95 %", "short memory", "report: out/report.html"):
-        assert words in forecast.stdout
-    assert "day: explains" in forecast.stderr
+class TestForecast:
+    def test_prints_and_writes_everything(self, folder, forecast):
+        table = pd.read_csv(folder / "out" / "forecast.csv", index_col=0, parse_dates=True)
+        assert len(table) == 24
+        assert table.index[0] == pd.Timestamp("2024-01-31 00:00")
+        assert {"mean", "std", "q0.025", "q0.1", "q0.9"} <= set(table.columns)
+        truth = 50 + 10 * np.sin(2 * np.pi * np.arange(24) / 24)
+        assert np.abs(table["mean"] - truth).max() < 2
+        assert (folder / "out" / "forecast.png").read_bytes()[:4] == b"\x89PNG"
+        for words in ("backtest", "seasonal naive", "coverage 95 %", "short memory", "report: out/report.html"):
+            assert words in forecast.out
+        assert "note: day: explains" in forecast.err
+        assert "Under the model, its mean squared error is 0.00% higher" in forecast.out
+
+    def test_prints_json_for_programs(self, folder, tmp_path):
+        table = rows(24 * 8)
+        table.to_csv(tmp_path / "series.csv", index=False)
+        done = command("forecast", tmp_path / "series.csv", *SERIES, "--out", tmp_path, "--json", "--quantile", 0.1)
+        assert done.code == 0, done.err
+        found = json.loads(done.out)
+        assert len(found["forecast"]) == 24
+        assert found["forecast"][0]["time"] == "2024-01-09T00:00:00"
+        assert found["forecast"][0]["q0.025"] < found["forecast"][0]["q0.1"] < found["forecast"][0]["q0.5"]
+        assert set(found) == {"forecast", "model", "notes", "cost", "files"}
+        assert "\x1b" not in done.err  # no progress bars where there is no terminal
+
+    def test_takes_the_future_at_its_times(self, tmp_path):
+        table = rows(24 * 9)
+        table["heat"] = np.random.default_rng(1).normal(size=len(table))
+        table["value"] += 5 * table["heat"]
+        table[:-3].to_csv(tmp_path / "past.csv", index=False)
+        table[["time", "heat"]].to_csv(tmp_path / "all.csv", index=False)  # history and future in one file
+        options = [*SERIES[:4], "--horizon", "3", "--extra", "heat", "--out", tmp_path / "o"]
+        done = command("forecast", tmp_path / "past.csv", *options, "--future", tmp_path / "all.csv")
+        assert done.code == 0, done.err
+        found = pd.read_csv(tmp_path / "o" / "forecast.csv")["mean"].to_numpy()
+        assert np.abs(found - table["value"][-3:].to_numpy()).max() < 5
+        table[["time", "heat"]][:-2].to_csv(tmp_path / "short.csv", index=False)
+        done = command("forecast", tmp_path / "past.csv", *options, "--future", tmp_path / "short.csv")
+        assert done.code == 1
+        assert "has no row for" in done.error
 
 
 def test_the_page_is_self_contained(folder, forecast):
     page = (folder / "out" / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
     assert page.count("data:image/png;base64,") == 1
     assert "http" not in page
     for words in ("Backtest", "What was learned", "What the approximation costs", "seasonal naive"):
         assert words in page
+
+
+def test_the_page_shows_text_as_text():
+    frame = pd.DataFrame({"<i>": [1.23456, np.nan]}, index=["<a>", "b & c"])
+    page = render_report(
+        "<script>", picture=b"png", forecast=frame, scores=None, model=["<b>"], notes=[], cost="<u>\nsecond line"
+    )
+    for text in ("<script>", "<i>", "<a>", "<b>", "<u>"):
+        assert text not in page
+        assert text.replace("<", "&lt;").replace(">", "&gt;") in page
+    assert "<td>1.235</td>" in page
+    assert "<td></td>" in page
+    assert "<p>second line</p>" in page
+    assert "no gaps, no duplicates, no missing values" in page
+    assert "Backtest" not in page
 
 
 def test_the_page_opens_in_a_browser(folder, forecast, tmp_path):
@@ -108,18 +181,8 @@ def test_the_page_opens_in_a_browser(folder, forecast, tmp_path):
     assert int(height) > 100
 
 
-def test_forecast_for_machines(folder):
-    done = command("forecast", "series.csv", *SERIES, "--out", "json", "--json", "--quantiles", "0.1", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert len(found["forecast"]) == 24
-    assert found["forecast"][0]["time"] == "2024-01-31T00:00:00"
-    assert found["forecast"][0]["q0.025"] < found["forecast"][0]["q0.1"] < found["forecast"][0]["q0.5"]
-    assert "\x1b" not in done.stderr  # no progress bars where there is no terminal
-
-
 @pytest.mark.parametrize("kind", ["gz", "parquet", "zones", "unsorted", "duplicates", "extra"])
-def test_files_of_many_kinds(tmp_path, kind, monkeypatch):
+def test_files_of_many_kinds(tmp_path, kind):
     table, options, path = rows(24 * 8), ["--horizon", "3"], tmp_path / "series.csv"
     if kind == "gz":
         path = tmp_path / "series.csv.gz"
@@ -142,8 +205,8 @@ def test_files_of_many_kinds(tmp_path, kind, monkeypatch):
             options += ["--extra", "heat", "--future", tmp_path / "future.csv"]
         table.to_csv(path, index=False)
     arguments = ["forecast", path, "--time", "time", "--target", "value", *options, "--out", tmp_path / "out"]
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which the command replaces
-    assert main([str(argument) for argument in arguments]) == 0
+    done = command(*arguments)
+    assert done.code == 0, done.err
     assert len(pd.read_csv(tmp_path / "out" / "forecast.csv")) == 3
 
 
@@ -156,7 +219,7 @@ BAD = {
         b"time,value\n2024-01-01,1\n2024-01-02,two\n",
         "text where numbers should be: 'two' in row 2",
     ),
-    "no times": (b"time,value\nmonday,1\ntuesday,2\n", "no time"),
+    "no times": (b"time,value\nmonday,1\ntuesday,2\n", "has values that are not times"),
     "numbers for times": (b"time,value\n1,1\n2,2\n", "numbers where times should be"),
     "mixed zones": (b"time,value\n2024-01-01 00:00+01:00,1\n2024-01-01 01:00,2\n", "with and without a time zone"),
     "one row": (b"time,value\n2024-01-01,1\n", "too few"),
@@ -176,146 +239,420 @@ def test_bad_files_end_in_one_sentence(kind, tmp_path):
     elif content is not None:
         path.write_bytes(content)
     done = command("forecast", path, *SERIES, "--out", tmp_path / "out")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
-    assert message in errors[0]
-    assert "Traceback" not in done.stderr
+    assert done.code == 1
+    assert done.out == ""
+    assert message in done.error
 
 
-def test_regress_predicts_and_scores(folder):
+@pytest.fixture(scope="module")
+def regression(folder):
     options = ["--predict", "test.csv", "--out", "p.csv", "--save", "t.cgp"]
-    done = command("regress", "train.csv", "--target", "y", *options, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    found = pd.read_csv(folder / "p.csv")
-    assert list(found.columns) == ["x", "kind", "y", "mean", "std", "lower", "upper"]
-    assert np.sqrt(np.mean((found["mean"] - found["y"]) ** 2)) < 0.2
-    assert 0.88 < np.mean((found["lower"] < found["y"]) & (found["y"] < found["upper"])) <= 1.0
-    assert "coverage of 95%" in done.stdout
-    assert (folder / "t.cgp").exists()
+    with contextlib.chdir(folder):
+        done = command("regress", "train.csv", "--target", "y", *options)
+    assert done.code == 0, done.err
+    return done
 
 
-def test_regress_on_a_device_that_is_not_there_ends_in_one_sentence(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    arguments = ["regress", "train.csv", "--target", "y", "--predict", "test.csv", "--device", "abacus"]
-    assert run(*arguments, monkeypatch=monkeypatch) == 1
-    assert "error: device='abacus'" in capsys.readouterr().err
+class TestRegress:
+    def test_predicts_and_scores(self, folder, regression):
+        found = pd.read_csv(folder / "p.csv")
+        assert list(found.columns) == ["x", "kind", "y", "mean", "std", "lower", "upper"]
+        assert np.sqrt(np.mean((found["mean"] - found["y"]) ** 2)) < 0.2
+        assert 0.88 < np.mean((found["lower"] < found["y"]) & (found["y"] < found["upper"])) <= 1.0
+        assert "coverage of 95%" in regression.out
+        assert "predictions: p.csv" in regression.out
+        assert "model: t.cgp" in regression.out
+
+    def test_scores_are_of_the_rows_whose_target_is_known(self, folder, regression, tmp_path):
+        table = pd.read_csv(folder / "test.csv")
+        table.loc[::3, "y"] = np.nan
+        table.to_csv(tmp_path / "some.csv", index=False)
+        done = command(
+            "regress", "--model", folder / "t.cgp", "--predict", tmp_path / "some.csv", "--json", "--level", 0.8,
+            "--out", tmp_path / "p.csv",
+        )  # fmt: skip
+        found = json.loads(done.out)
+        scores, predictions = found["scores"], pd.DataFrame(found["predictions"])
+        known = table["y"].notna()
+        errors = (predictions["mean"] - table["y"])[known]
+        inside = ((predictions["lower"] < table["y"]) & (table["y"] < predictions["upper"]))[known]
+        np.testing.assert_allclose(scores["RMSE"], np.sqrt(np.mean(errors**2)))
+        np.testing.assert_allclose(scores["MAE"], np.mean(np.abs(errors)))
+        np.testing.assert_allclose(scores["R²"], 1 - np.mean(errors**2) / table["y"][known].var(ddof=0))
+        np.testing.assert_allclose(scores["coverage of 80%"], inside.mean())
+
+    def test_a_saved_model_predicts_the_same(self, folder, regression, tmp_path):
+        test = pd.read_csv(folder / "test.csv")[["kind", "x"]]  # in another order, without the target
+        test.to_csv(tmp_path / "test.csv", index=False)
+        done = command(
+            "regress", "--model", folder / "t.cgp", "--predict", tmp_path / "test.csv", "--out", tmp_path / "p.csv"
+        )
+        assert done.code == 0, done.err
+        assert "coverage" not in done.out
+        names = ["mean", "std", "lower", "upper"]
+        expected, found = pd.read_csv(folder / "p.csv"), pd.read_csv(tmp_path / "p.csv")
+        np.testing.assert_allclose(found[names], expected[names], rtol=1e-12)
+
+    def test_a_model_can_be_saved_without_a_prediction(self, tmp_path):
+        (tmp_path / "a.csv").write_text("kind,y\na,1\nb,2\na,1.5\nb,2.5\n")
+        assert command("regress", tmp_path / "a.csv", "--target", "y", "--save", tmp_path / "m.cgp").code == 0
+        done = command(
+            "regress", "--model", tmp_path / "m.cgp", "--predict", tmp_path / "a.csv", "--out", tmp_path / "p.csv"
+        )
+        assert done.code == 0, done.err
+
+    def test_a_saved_model_is_one_file_without_code(self, folder, regression):
+        with zipfile.ZipFile(folder / "t.cgp") as archive:
+            for name in archive.namelist():
+                if name.endswith(".npy"):
+                    with archive.open(name) as file:
+                        np.load(io.BytesIO(file.read()), allow_pickle=False)
+                else:
+                    assert name == "model.json"
+                    json.loads(archive.read(name))
+
+    def test_a_model_that_is_not_there_ends_in_one_sentence(self, folder, tmp_path):
+        done = command("regress", "--model", tmp_path / "none.cgp", "--predict", folder / "test.csv")
+        assert done.code == 1
+        assert "none.cgp does not exist. Make it with" in done.error
+
+    @pytest.mark.parametrize("damage", ["forecaster", "truncated", "csv", "columns", "levels"])
+    def test_a_file_that_is_not_a_model_ends_in_one_sentence(self, folder, regression, request, tmp_path, damage):
+        path = tmp_path / "damaged.cgp"
+        if damage == "forecaster":
+            request.getfixturevalue("forecast")
+            shutil.copy(folder / "m.cgp", path)
+        elif damage == "csv":
+            shutil.copy(folder / "train.csv", path)
+        elif damage == "truncated":
+            path.write_bytes((folder / "t.cgp").read_bytes()[:-200])
+        else:
+            old, new = ('"numbers"', '"figures"') if damage == "columns" else ('["a", "b"]', '["a", 1, "b"]')
+            with zipfile.ZipFile(folder / "t.cgp") as intact, zipfile.ZipFile(path, "w") as changed:
+                for name in intact.namelist():
+                    content = intact.read(name)
+                    if name == "model.json":
+                        assert old.encode() in content
+                        content = content.replace(old.encode(), new.encode())
+                    changed.writestr(name, content)
+        done = command("regress", "--model", path, "--predict", folder / "test.csv", "--out", tmp_path / "p.csv")
+        assert done.code == 1
+        assert f"{path} cannot be read" in done.error
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["train.csv", "--model", "t.cgp", "--predict", "test.csv"], "Leave out TRAIN."),
+            (["--target", "y", "--model", "t.cgp", "--predict", "test.csv"], "Leave out --target."),
+            (["--log", "--save", "u.cgp", "--model", "t.cgp", "--predict", "test.csv"], "Leave out --log, --save."),
+            (["--model", "t.cgp"], "--model needs --predict"),
+            (["train.csv", "--predict", "test.csv"], "give the file to learn from and --target"),
+            (["--target", "y", "--predict", "test.csv"], "give the file to learn from and --target"),
+            (["train.csv", "--target", "y"], "give --predict"),
+            (["train.csv", "--target", "y", "--predict", "test.csv", "--level", "95"], "--level must be between"),
+        ],
+    )
+    def test_options_that_contradict_each_other(self, options, message):
+        done = command("regress", *options)
+        assert done.code == 2
+        assert "Usage: compositegp regress" in done.err
+        assert message in done.error
+
+    def test_a_device_that_is_not_there_ends_in_one_sentence(self, folder):
+        options = ["--target", "y", "--predict", folder / "test.csv", "--device", "abacus"]
+        done = command("regress", folder / "train.csv", *options)
+        assert done.code == 1
+        assert "device='abacus'" in done.error
+
+    def test_filtered_tables_keep_their_rows(self, folder, regression, tmp_path):
+        table = pd.read_csv(folder / "test.csv")
+        table[table["x"] > 3].to_parquet(tmp_path / "some.parquet")
+        out = tmp_path / "p.csv"
+        done = command("regress", "--model", folder / "t.cgp", "--predict", tmp_path / "some.parquet", "--out", out)
+        assert done.code == 0, done.err
+        found = pd.read_csv(out)
+        assert len(found) == (table["x"] > 3).sum()
+        assert np.sqrt(np.mean((found["mean"] - found["y"]) ** 2)) < 0.3
+
+    def test_links_stay_links(self, folder, regression, tmp_path):
+        real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+        real.touch()
+        link.symlink_to(real)
+        options = ["--model", folder / "t.cgp", "--predict", folder / "test.csv", "--out", link]
+        assert command("regress", *options).code == 0
+        assert link.is_symlink()
+        assert real.stat().st_size > 1000
+
+    def test_the_logarithm_of_the_target_is_modelled(self, tmp_path):
+        table = pd.DataFrame({"x": np.linspace(0, 3, 40)})
+        table["y"] = np.exp(np.sin(table["x"]))
+        table.to_csv(tmp_path / "a.csv", index=False)
+        options = ["--target", "y", "--predict", tmp_path / "a.csv", "--out", tmp_path / "p.csv", "--log"]
+        assert command("regress", tmp_path / "a.csv", *options).code == 0
+        assert (pd.read_csv(tmp_path / "p.csv")["lower"] > 0).all()
 
 
 @pytest.mark.parametrize(
     ("train", "test", "message"),
     [
-        ("x,y\n1,2\n2,3\n", "z\n1\n", "lacks the column"),
-        ("y\n1\n2\n", "y\n1\n", "no column beside"),
-        ("x,y\n1,2\n,3\n", "x\n1\n", "empty cell(s), the first in row 2"),
-        ("x,y\n1,2\n2,3\n", "x\none\n", "text where numbers should be"),
+        ("x,y\n1,2\n2,3\n", "z\n1\n", "b.csv lacks the column(s) 'x'"),
+        ("y\n1\n2\n", "y\n1\n", "a.csv has no column besides 'y'"),
+        ("x,y\n1,2\n,3\n", "x\n1\n", "column 'x' of a.csv has 1 empty cell(s), the first in row 2"),
+        ("x,y\n1,2\n2,3\n", 'x\n1\n""\n', "column 'x' of b.csv has 1 empty cell(s), the first in row 2"),
+        ("x,y\n1,2\n2,3\n", "x\none\n", "column 'x' of b.csv has text where numbers should be: 'one' in row 1"),
+        ("x,y\n1,2\ninf,3\n", "x\n1\n", "column 'x' of a.csv has 1 infinite value(s), the first in row 2"),
+        ("k,y\na,2\nb,3\n,4\n", "k\na\n", "column 'k' of a.csv has 1 empty cell(s), the first in row 3"),
+        ("k,y\na,2\n' ',3\n ,4\n", "k\na\n", "column 'k' of a.csv has 1 empty cell(s), the first in row 3"),
+        ("k,y\na,2\nb,3\n", 'k\n""\na\n', "column 'k' of b.csv has 1 empty cell(s), the first in row 1"),
+        ("x,y\n1,2\n2,2\n", "x\n1\n", "column 'y' of a.csv has the same value in every row"),
+        ("x,y\n1,2\n2,\n", "x\n1\n", "column 'y' of a.csv has 1 value(s)"),
+        ("x,y\n1,2\n2,inf\n", "x\n1\n", "column 'y' of a.csv has 1 infinite value(s), the first in row 2"),
+        ("x,y\n1,2\n1,3\n", "x\n1\n", "a.csv has no column to learn from"),
+        ("x,y\n1,2\n2,3\n", "x,y\n1,inf\n", "column 'y' of b.csv has 1 infinite value(s), the first in row 1"),
+        ("x,y\n1,2\n2,3\n", "x,y\n1,two\n", "column 'y' of b.csv has text where numbers should be"),
     ],
 )
-def test_tables_that_do_not_fit(tmp_path, train, test, message):
+def test_tables_that_do_not_fit(tmp_path, monkeypatch, train, test, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text(train)
     (tmp_path / "b.csv").write_text(test)
-    done = command("regress", "a.csv", "--target", "y", "--predict", "b.csv", cwd=tmp_path)
-    assert done.returncode == 1
-    assert message in done.stderr
+    done = command("regress", "a.csv", "--target", "y", "--predict", "b.csv")
+    assert done.code == 1
+    assert message in done.error
     assert not (tmp_path / "predictions.csv").exists()
 
 
-def test_analyze(folder):
-    done = command("analyze", "train.csv", "--target", "y", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+def test_an_empty_text_cell_is_an_error_with_a_saved_model_too(folder, regression, tmp_path):
+    (tmp_path / "test.csv").write_text("x,kind\n1,a\n2,\n")
+    done = command("regress", "--model", folder / "t.cgp", "--predict", tmp_path / "test.csv")
+    assert done.code == 1
+    assert f"column 'kind' of {tmp_path / 'test.csv'} has 1 empty cell(s), the first in row 2" in done.error
+
+
+def test_columns_of_other_kinds(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"x": rng.normal(size=30), "flag": rng.random(30) < 0.5, "same": "s", "y": rng.normal(size=30)}
+    )
+    table.loc[4, "y"] = np.nan
+    table.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "b.csv").write_text("x,flag\n0,True\n1,False\n")  # a column that is not used may be missing
+    options = ["--target", "y", "--predict", tmp_path / "b.csv", "--out", tmp_path / "p.csv"]
+    done = command("regress", tmp_path / "a.csv", *options)
+    assert done.code == 0, done.err
+    assert "note: column 'same' of" in done.err
+    assert "note: 1 of 30 rows of" in done.err
+    table["when"] = pd.Timestamp("2024-01-01")
+    table.to_parquet(tmp_path / "a.parquet")
+    done = command("regress", tmp_path / "a.parquet", *options)
+    assert done.code == 1
+    assert "column 'when' of" in done.error
+    assert "has times. Use compositegp forecast" in done.error
+    names = pd.DataFrame({"name": [f"name {row}" for row in range(201)], "y": rng.normal(size=201)})
+    names.to_csv(tmp_path / "c.csv", index=False)
+    done = command("regress", tmp_path / "c.csv", *options)
+    assert done.code == 1
+    assert "has 201 different texts, and at most 200 can be categories" in done.error
+
+
+def test_a_level_that_was_not_learned_is_a_note(folder, regression, tmp_path):
+    (tmp_path / "test.csv").write_text("x,kind\n1,a\n2,new\n")
+    done = command(
+        "regress", "--model", folder / "t.cgp", "--predict", tmp_path / "test.csv", "--out", tmp_path / "p.csv"
+    )
+    assert done.code == 0, done.err
+    assert "note: column 'kind' of" in done.err
+    assert "has values that the model was not learned from: new" in done.err
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 2
+
+
+def test_analyze(folder, tmp_path):
+    done = command("analyze", folder / "train.csv", "--target", "y", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
     assert found["best"]["prediction"] in ("nearest", "composite")
     assert len(found["plans"]) > 2
     assert "Mean squared error" in found["verdict"]
 
 
-def test_info_completion_help_and_usage(capsys):
-    assert json.loads(command("info", "--json").stdout)["compositegp"]
-    script = command("completion", "bash").stdout
-    assert subprocess.run(["bash", "-n"], input=script, text=True, check=False).returncode == 0
-    assert "--backtest" in script
-    complete = f"{script}\nCOMP_WORDS=(compositegp fore); COMP_CWORD=1; _compositegp; echo ${{COMPREPLY[@]}}"
-    assert subprocess.run(["bash", "-c", complete], capture_output=True, text=True).stdout.strip() == "forecast"
-    assert "examples:" in command("forecast", "--help").stdout
-    done = command("fly")
-    assert done.returncode == 2
-    assert "usage:" in done.stderr
-    for wrong in (["forecast"], [], ["regress", "x.csv"]):
-        with pytest.raises(SystemExit) as ended:
-            main(wrong)
-        assert ended.value.code == 2
-        assert "usage:" in capsys.readouterr().err
+def test_analyze_prints_tables(folder, tmp_path):
+    pd.read_csv(folder / "train.csv")[:60].to_csv(tmp_path / "few.csv", index=False)
+    done = command("analyze", tmp_path / "few.csv", "--target", "y", "--predict", folder / "test.csv")
+    assert done.code == 0, done.err
+    for words in ("kernel: ", "The default approximation", "excess error", "→ "):
+        assert words in done.out
 
 
-def run(*arguments, monkeypatch):
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    return main([str(argument) for argument in arguments])
-
-
-def test_the_future_is_taken_at_its_times(tmp_path, monkeypatch, capsys):
-    table = rows(24 * 9)
-    table["heat"] = np.random.default_rng(1).normal(size=len(table))
-    table["value"] += 5 * table["heat"]
-    table[:-3].to_csv(tmp_path / "past.csv", index=False)
-    table[["time", "heat"]].to_csv(tmp_path / "all.csv", index=False)  # history and future in one file
-    common = [
-        "forecast",
-        tmp_path / "past.csv",
-        *SERIES[:4],
-        "--horizon",
-        "3",
-        "--extra",
-        "heat",
-        "--out",
-        tmp_path / "o",
-    ]
-    assert run(*common, "--future", tmp_path / "all.csv", monkeypatch=monkeypatch) == 0
-    found = pd.read_csv(tmp_path / "o" / "forecast.csv")["mean"].to_numpy()
-    assert np.abs(found - table["value"][-3:].to_numpy()).max() < 5
-    table[["time", "heat"]][:-2].to_csv(tmp_path / "short.csv", index=False)
-    assert run(*common, "--future", tmp_path / "short.csv", monkeypatch=monkeypatch) == 1
-    assert "has no row for" in capsys.readouterr().err
-
-
-def test_filtered_tables_keep_their_rows(folder, tmp_path, monkeypatch):
-    table = pd.read_csv(folder / "test.csv")
-    table[table["x"] > 3].to_parquet(tmp_path / "some.parquet")
-    out = tmp_path / "p.csv"
-    arguments = [
-        "regress",
-        folder / "train.csv",
-        "--target",
-        "y",
-        "--predict",
-        tmp_path / "some.parquet",
-        "--out",
-        out,
-    ]
-    assert run(*arguments, monkeypatch=monkeypatch) == 0
-    found = pd.read_csv(out)
-    assert len(found) == (table["x"] > 3).sum()
-    assert np.sqrt(np.mean((found["mean"] - found["y"]) ** 2)) < 0.3
-
-
-def test_what_is_wrong_is_told_before_the_work(folder, tmp_path, monkeypatch, capsys):
+def test_what_is_wrong_is_reported_before_the_work(folder, tmp_path):
     series = ["forecast", folder / "series.csv", *SERIES, "--out", tmp_path / "o"]
     (tmp_path / "few.csv").write_text("x\n1\n")
-    for arguments, message in (
-        ([*series, "--backtest", "-1"], "--backtest must be"),
-        ([*series, "--quantiles", "2"], "--quantiles must be"),
-        ([*series, "--extra", "value"], "--extra needs --future"),
-        (["analyze", folder / "train.csv", "--target", "y", "--predict", tmp_path / "few.csv"], "lacks the column"),
+    analyze = ["analyze", folder / "train.csv", "--target", "y"]
+    for arguments, code, message in (
+        ([*series, "--backtest", "-1"], 2, "'--backtest'"),
+        ([*series, "--quantile", "2"], 2, "--quantile must be between 0 and 1"),
+        ([*series, "--extra", "value"], 2, "--extra needs --future"),
+        ([*series, "--duplicates", "drop"], 2, "'--duplicates'"),
+        ([*series[:-4], "--horizon", "soon", *series[-2:]], 1, "horizon must be"),
+        ([*analyze, "--predict", tmp_path / "few.csv"], 1, "lacks the column"),
     ):
-        assert run(*arguments, monkeypatch=monkeypatch) == 1
-        assert message in capsys.readouterr().err
+        done = command(*arguments)
+        assert (done.code, done.out) == (code, "")
+        assert message in done.error
 
 
-def test_links_stay_links(folder, tmp_path, monkeypatch):
-    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
-    real.touch()
-    link.symlink_to(real)
-    arguments = ["regress", folder / "train.csv", "--target", "y", "--predict", folder / "test.csv", "--out", link]
-    assert run(*arguments, monkeypatch=monkeypatch) == 0
-    assert link.is_symlink()
-    assert real.stat().st_size > 1000
+class TestProgram:
+    def test_help_has_examples(self):
+        for verb in ("forecast", "regress", "analyze", "stream", "reproduce", "info"):
+            done = command(verb, "--help")
+            assert done.code == 0
+            assert "Examples:" in done.out
+            assert f"compositegp {verb}" in done.out.partition("Examples:")[2]
+        done = command("--help")
+        assert done.code == 0
+        assert "Exit codes: 0 done" in done.out
+        assert command("--version").out.startswith("compositegp ")
+
+    @pytest.mark.parametrize("wrong", [["fly"], ["forecast"], [], ["regress", "x.csv"], ["info", "--jobs", "two"]])
+    def test_wrong_usage(self, wrong):
+        done = command(*wrong)
+        assert done.code == 2
+        assert "Usage: compositegp" in done.err
+        assert done.error
+
+    def test_info(self):
+        assert json.loads(command("info", "--json", "--jobs", 1).out)["compositegp"]
+        assert "scikit-learn" in command("info").out
+
+    @pytest.mark.filterwarnings("always")
+    def test_warnings_are_notes(self, monkeypatch):
+        def warn(package):
+            warnings.warn("look here", UserWarning, stacklevel=1)
+            return "1.0"
+
+        monkeypatch.setattr(info, "_version", warn)
+        before = warnings.showwarning
+        done = command("info")
+        assert done.code == 0
+        assert "note: look here\n" in done.err
+        assert warnings.showwarning is before
+
+    def test_an_interrupted_command_ends_with_130(self, monkeypatch):
+        def interrupt(package):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(info, "_version", interrupt)
+        assert command("info") == Done(130, "", "interrupted\n")
+
+    @pytest.mark.parametrize(
+        ("error", "sentence"), [(MemoryError(), "not enough memory"), (OSError("full"), "full")]
+    )
+    def test_errors_of_the_machine_are_one_sentence(self, monkeypatch, error, sentence):
+        def fail(package):
+            raise error
+
+        monkeypatch.setattr(info, "_version", fail)
+        assert command("info") == Done(1, "", f"error: {sentence}\n")
+
+    @pytest.mark.parametrize("package", ["typer", "jinja2", "matplotlib"])
+    def test_a_missing_package_is_one_sentence(self, monkeypatch, folder, package):
+        monkeypatch.setitem(sys.modules, package, None)
+        done = command("forecast", folder / "series.csv", *SERIES)
+        assert done == Done(1, "", f"error: {package} is not installed: pip install 'compositegp[cli]'\n")
+
+    def test_help_imports_nothing_heavy(self):
+        # The package itself, whose own imports are not the command line's, is replaced by an empty one.
+        code = """
+            import sys, types
+            package = types.ModuleType("compositegp")
+            package.__path__ = [sys.argv[1]]
+            sys.modules["compositegp"] = package
+            from compositegp.cli.app import main
+            assert main(["forecast", "--help"]) == 0
+            print("heavy:", {"numpy", "pandas", "scipy", "sklearn", "matplotlib", "jinja2"} & set(sys.modules))
+        """
+        path = Path(compositegp.__file__).parent
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code), path], capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout.splitlines()[-1] == "heavy: set()", done.stderr
+
+    def test_a_reader_that_ends_early_is_no_error(self):
+        with subprocess.Popen([*PROGRAM, "info"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 0
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+    def test_completion_is_there_for_four_shells(self, monkeypatch, capfd, shell):
+        monkeypatch.setenv("_COMPOSITEGP_COMPLETE", f"source_{shell}")
+        assert main([]) == 0
+        assert f"complete_{shell}" in capfd.readouterr().out
+
+    def test_completion_in_bash(self, tmp_path):
+        program = tmp_path / "compositegp"
+        program.write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
+        program.chmod(0o755)
+        environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        script = """
+            eval "$(_COMPOSITEGP_COMPLETE=source_bash compositegp)"
+            for words in "fore" "forecast --back"; do
+                COMP_WORDS=(compositegp $words); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+                _compositegp_completion compositegp
+                echo ${COMPREPLY[@]}
+            done
+        """
+        done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+        assert done.stdout.split() == ["forecast", "--backtest"], done.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class TestProgressBar:
+    def test_appears_on_a_terminal_when_work_takes_long(self, monkeypatch):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr("compositegp.progress._DELAY", 0.0)
+        monkeypatch.setenv("TERM", "xterm")
+        with ProgressBar("comparing plans") as bar:
+            bar(1, 4)
+            wait_until(lambda: "25%" in terminal.getvalue())
+            print("note: in between", file=sys.stderr)
+        assert "comparing plans" in terminal.getvalue()
+        assert "note: in between" in terminal.getvalue()
+        assert sys.stderr is terminal
+
+    def test_shows_that_work_goes_on_before_anything_is_counted(self, monkeypatch):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr("compositegp.progress._DELAY", 0.0)
+        monkeypatch.setenv("TERM", "xterm")
+        with ProgressBar("learning"):
+            wait_until(lambda: "learning" in terminal.getvalue())
+
+    def test_does_not_appear_in_the_first_two_seconds(self, monkeypatch):
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        from compositegp import progress
+
+        assert progress._DELAY == 2.0
+        with ProgressBar("learning") as bar:
+            bar(1, 2)
+        assert sys.stderr.getvalue() == ""
+        assert not any(isinstance(thread, threading.Timer) for thread in threading.enumerate())
+
+    def test_does_not_appear_without_a_terminal(self, monkeypatch):
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        monkeypatch.setattr("compositegp.progress._DELAY", 0.0)
+        with ProgressBar("learning") as bar:
+            bar(1, 2)
+            time.sleep(0.05)
+        assert sys.stderr.getvalue() == ""
+
+
+def wait_until(happened, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)

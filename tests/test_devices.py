@@ -14,6 +14,8 @@ from test_likelihood import composites
 from compositegp import (
     Composite,
     CompositeGPRegressor,
+    CompositeLikelihood,
+    Nearest,
     NumericalWarning,
     committee,
     factorize,
@@ -23,7 +25,6 @@ from compositegp import (
     posterior,
     prior,
     segment,
-    update,
     use_device,
 )
 from compositegp.backend import (
@@ -41,6 +42,7 @@ from compositegp.backend.devices import _open
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import diagonal, gram, linearize
 from compositegp.posteriors import Neighbours
+from compositegp.prediction import Committee, CompositeSum, Inducing
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
 
@@ -133,7 +135,7 @@ class TestLikelihood:
         def expected(kernel):
             return sum(w * log_density(kernel, X[s], y[s], noise[s]) for s, w in composite.terms)
 
-        found = total_score(data, composite, np.zeros(0))
+        found = total_score(data, composite, np.zeros((0, 1)))
         assert found.log_likelihood == pytest.approx(expected(KERNEL))
         for i, step in enumerate(1e-5 * np.eye(len(KERNEL.theta))):
             up, down = (expected(KERNEL.clone_with_theta(KERNEL.theta + s * step)) for s in (1, -1))
@@ -150,7 +152,7 @@ class TestLikelihood:
         np.testing.assert_allclose(fisher_information(KERNEL, X, composite), expected, rtol=1e-8)
         data = Observations.checked(KERNEL, X, np.zeros(len(X)), mean=None, noise_variance=None)
         probed = np.mean(
-            [total_score(data, composite, np.zeros(0), probes=64, seed=s).fisher for s in range(8)], axis=0
+            [total_score(data, composite, np.zeros((0, 1)), probes=64, seed=s).fisher for s in range(8)], axis=0
         )
         np.testing.assert_allclose(probed, expected, rtol=0.2, atol=0.1 * np.abs(expected).max())
 
@@ -158,7 +160,13 @@ class TestLikelihood:
         X = rng.uniform(0, 6, size=(240, 1))
         kernel = 1.0 * RBF(0.8) + WhiteKernel(0.1)
         y = np.linalg.cholesky(kernel(X)) @ rng.normal(size=240)
-        found = learn(ConstantKernel() * RBF() + WhiteKernel(), X, y, Composite.full(240), tolerance=None)
+        found = learn(
+            ConstantKernel() * RBF() + WhiteKernel(),
+            X,
+            y,
+            Composite.full(240),
+            learning=CompositeLikelihood(tolerance=None),
+        )
         best = GaussianProcessRegressor(ConstantKernel() * RBF() + WhiteKernel(), alpha=1e-300).fit(X, y)
         assert found.log_likelihood == pytest.approx(best.log_marginal_likelihood_value_, abs=0.02)
 
@@ -188,7 +196,7 @@ class TestPosteriors:
     @pytest.mark.parametrize("group_size", [1, 4])
     def test_nearest_with_all_neighbours_is_exact(self, group_size, rng, device):
         X, y, Z = problem(rng, m=9)
-        found = nearest(KERNEL, X, y, Z, size=60, group_size=group_size, noise_variance=0.1)
+        found = nearest(KERNEL, X, y, Z, group_size=group_size, noise_variance=0.1, n_neighbors=60)
         mean, covariance = exact_gp(KERNEL, X, y, Z, noise_variance=0.1)
         np.testing.assert_allclose(found.mean, mean, atol=1e-9)
         np.testing.assert_allclose(found.variance, np.diag(covariance), atol=1e-9)
@@ -196,7 +204,7 @@ class TestPosteriors:
     @pytest.mark.parametrize("mean", [None, "linear"])
     def test_nearest_is_the_exact_gp_of_the_neighbours(self, mean, rng, device):
         X, y, Z = problem(rng, n=200, m=5)
-        found = nearest(KERNEL, X, y, Z, size=20, mean=mean)
+        found = nearest(KERNEL, X, y, Z, mean=mean, n_neighbors=20)
         scaled, tests = X / [1.0, 0.7], Z / [1.0, 0.7]
         for i in range(5):
             near = np.argsort(((scaled - tests[i]) ** 2).sum(axis=1))[:20]
@@ -223,7 +231,7 @@ class TestPosteriors:
         segments = segment(X, 20)
         belief = prior(KERNEL, Z)
         for part in segments:
-            belief = update(belief, KERNEL, Z, X[part], y[part])
+            belief = belief.update(X[part], y[part])
         terms = [(part, 1.0) for part in segments]
         np.testing.assert_allclose(belief.mean, composite_gp(KERNEL, X, y, Z, terms)[0], atol=1e-6)
         found = committee(KERNEL, X, y, Z[:1], segments, rule="bcm")
@@ -248,8 +256,8 @@ class TestPosteriors:
         X, y, Z = problem(rng)
         X.flags.writeable = y.flags.writeable = False
         with use_device(None):
-            expected = nearest(KERNEL, X, y, Z, size=20)
-        np.testing.assert_allclose(nearest(KERNEL, X, y, Z, size=20).mean, expected.mean, atol=1e-9)
+            expected = nearest(KERNEL, X, y, Z, n_neighbors=20)
+        np.testing.assert_allclose(nearest(KERNEL, X, y, Z, n_neighbors=20).mean, expected.mean, atol=1e-9)
 
     def test_data_are_left_as_they_were(self, rng, device):
         X, y, Z = problem(rng)
@@ -258,7 +266,7 @@ class TestPosteriors:
         factored = factorize(KERNEL, X, y, composite)
         first, second = factored.posterior(Z).mean, factored.posterior(Z).mean
         posterior(KERNEL, X, y, Z, composite)
-        nearest(KERNEL, X, y, Z, size=20)
+        nearest(KERNEL, X, y, Z, n_neighbors=20)
         np.testing.assert_array_equal(first, second)
         np.testing.assert_array_equal(before[0], X)
         np.testing.assert_array_equal(before[1], y)
@@ -270,7 +278,15 @@ class TestPosteriors:
             posterior(RBF(1.0), X, y, Z, composites(X)["marginal"])
 
 
-OPTIONS = {"n_neighbors": 40, "segment_size": 60, "conditioning_size": 20, "inducing": 30}
+OPTIONS = {"segment_size": 60, "conditioning_size": 20}
+PREDICTIONS = [
+    Nearest(40),
+    CompositeSum(),
+    Committee("rbcm"),
+    Committee("grbcm"),
+    Inducing(30, "fitc"),
+    Inducing(30, "pitc"),
+]
 SMOOTH = 1.0 * RBF([1.0, 1.0]) + WhiteKernel(0.01)
 
 
@@ -287,7 +303,7 @@ def test_estimator_learns_the_same_on_every_back_end(rng, device):
     np.testing.assert_allclose(found.kernel_.theta, expected.kernel_.theta, atol=2e-3)
 
 
-@pytest.mark.parametrize("prediction", ["nearest", "composite", "rbcm", "grbcm", "fitc", "pitc"])
+@pytest.mark.parametrize("prediction", PREDICTIONS, ids=repr)
 def test_estimator_predicts_the_same_on_every_back_end(prediction, rng, device):
     X, y, Z = waves(rng)
     with use_device(None):

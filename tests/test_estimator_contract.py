@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from compositegp import CompositeGPRegressor
+from compositegp import CompositeGPRegressor, CompositeLikelihood, CompositeSum, Inducing, Nearest
+from compositegp.prediction import Committee
 
 KERNEL = ConstantKernel(1.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.1)
 
@@ -37,11 +38,13 @@ def data(rng):
     [
         CompositeGPRegressor(),
         CompositeGPRegressor(KERNEL, segment_size=8, conditioning_size=0, prediction="composite"),
-        CompositeGPRegressor(learning=None, segment_size=8, conditioning_size=4, n_neighbors=6),
+        CompositeGPRegressor(
+            learning=None, segment_size=8, conditioning_size=4, prediction=Nearest(6, group_size=1)
+        ),
         CompositeGPRegressor(learning="fisher_average", segment_size=20, prediction="rbcm"),
-        CompositeGPRegressor(prediction="fitc", inducing=50),
+        CompositeGPRegressor(prediction=Inducing(50, "fitc")),
     ],
-    expected_failed_checks=lambda estimator: {} if estimator.learning and estimator.kernel is None else BY_GROUPS,
+    expected_failed_checks=lambda estimator: BY_GROUPS if estimator.prediction == "composite" else {},
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -49,15 +52,17 @@ def test_scikit_learn_checks(estimator, check):
 
 def test_pipeline_grid_search_and_cross_validation(data):
     X, y = data
-    model = CompositeGPRegressor(KERNEL, learning=None, n_neighbors=50)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(n_neighbors=50))
     assert cross_val_score(make_pipeline(StandardScaler(), model), X, y, cv=3).min() > 0.9
-    search = GridSearchCV(model, {"n_neighbors": [2, 64], "kernel__k2__noise_level": [0.01, 0.1]}, cv=3).fit(X, y)
-    assert search.best_params_["n_neighbors"] == 64
+    search = GridSearchCV(
+        model, {"kernel__k2__noise_level": [0.01, 0.1], "prediction__n_neighbors": [2, 64]}, cv=3
+    ).fit(X, y)
+    assert search.best_params_["prediction__n_neighbors"] == 64
     assert search.best_score_ > 0.9
 
 
 def test_clone_copies_parameters_and_no_state(data):
-    model = CompositeGPRegressor(KERNEL, segment_size=77, watch=[[0.0, 1.0]], prediction="composite").fit(*data)
+    model = CompositeGPRegressor(KERNEL, segment_size=77, prediction=CompositeSum(watch=[[0.0, 1.0]])).fit(*data)
     copy = clone(model)
     assert copy.get_params()["segment_size"] == 77
     with pytest.raises(NotFittedError):
@@ -110,18 +115,33 @@ def test_single_precision_comes_in_and_double_is_worked_with(data):
         ("segmentation", "tiles"),
         ("conditioning_size", -1),
         ("learning", "adam"),
-        ("tolerance", 0),
         ("prediction", "exact"),
-        ("n_neighbors", 2.5),
-        ("group_size", 0),
         ("target_transform", "sqrt"),
-        ("local_mean", "yes"),
         ("n_jobs", 0.5),
     ],
 )
 def test_bad_parameters_are_named(data, name, value):
-    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+    with pytest.raises(ValueError, match=f"{name} must be"):
         CompositeGPRegressor(**{name: value}).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"learning": CompositeLikelihood(0)}, "tolerance must be"),
+        ({"prediction": Nearest(2.5)}, "n_neighbors must be"),
+        ({"prediction": Nearest(group_size=0)}, "group_size must be"),
+        ({"prediction": Nearest(local_mean="yes")}, "local_mean must be"),
+        ({"prediction": CompositeSum(group_size=-1)}, "group_size must be"),
+        ({"prediction": Inducing(0)}, "points must be"),
+        ({"prediction": Inducing(rule="sor")}, "rule must be"),
+        ({"prediction": Committee("vote")}, "rule must be"),
+        ({"composite": "tiles"}, "composite must be"),
+    ],
+)
+def test_bad_parameters_of_methods_are_named(data, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CompositeGPRegressor(**parameters).fit(*data)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +152,7 @@ def test_bad_parameters_are_named(data, name, value):
         (lambda m, X: m.predict(X, noise_variance=-1), "noise_variance has a negative value"),
         (lambda m, X: m.predict_quantiles(X, 1.5), "q must be"),
         (lambda m, X: m.predict_interval(X, 95), "level must be"),
-        (lambda m, X: m.sample_y(X, 0), "n_samples must be"),
+        (lambda m, X: m.sample_y(X, 0), "n must be"),
         (lambda m, X: m.predict(X[:, :1]), "features"),
         (lambda m, X: m.predict(X * np.nan), "NaN"),
     ],
@@ -145,15 +165,13 @@ def test_bad_arguments_are_named(data, call, message):
 
 def test_labels_have_to_fit_the_data(data):
     with pytest.raises(ValueError, match="one label for each"):
-        CompositeGPRegressor(KERNEL, learning=None, segmentation=[0, 1, 2]).fit(*data)
+        CompositeGPRegressor(KERNEL, learning=None).fit(*data, groups=[0, 1, 2])
 
 
-@pytest.mark.parametrize("prediction", ["nearest", "composite", "rbcm", "fitc"])
+@pytest.mark.parametrize("prediction", [Nearest(40), CompositeSum(), Committee("rbcm"), Inducing(30)], ids=repr)
 def test_pickle(data, prediction):
     X, y = data
-    model = CompositeGPRegressor(KERNEL, learning=None, prediction=prediction, n_neighbors=40, inducing=30).fit(
-        X, y
-    )
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=prediction).fit(X, y)
     expected = model.predict(X[:20], return_std=True)
     stored = pickle.dumps(model)
     assert len(stored) < 30_000  # the data, no factors
@@ -162,18 +180,23 @@ def test_pickle(data, prediction):
 
 def test_parameters_of_prediction_may_change_after_fit(data):
     X, y = data
-    model = CompositeGPRegressor(KERNEL, learning=None, n_neighbors=40).fit(X, y)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(n_neighbors=40)).fit(X, y)
     few = model.predict(X)
-    many = model.set_params(n_neighbors=200).predict(X)
+    many = model.set_params(prediction=Nearest(n_neighbors=200)).predict(X)
     assert np.abs(few - many).max() > 1e-6
-    np.testing.assert_array_equal(model.set_params(n_neighbors=40).predict(X), few)
+    np.testing.assert_array_equal(model.set_params(prediction=Nearest(n_neighbors=40)).predict(X), few)
 
 
 def test_results_do_not_depend_on_jobs(data):
     X, y = data
-    for options in ({"n_neighbors": 40}, {"prediction": "composite", "group_size": 8, "conditioning_size": 16}):
+    for options in (
+        {"prediction": Nearest(n_neighbors=40)},
+        {"conditioning_size": 16, "prediction": CompositeSum(group_size=8)},
+    ):
         models = [
-            CompositeGPRegressor(KERNEL, segment_size=64, tolerance=None, n_jobs=jobs, **options).fit(X, y)
+            CompositeGPRegressor(
+                KERNEL, segment_size=64, n_jobs=jobs, learning=CompositeLikelihood(tolerance=None), **options
+            ).fit(X, y)
             for jobs in (1, 2)
         ]
         one, two = (model.predict(X, return_std=True) for model in models)

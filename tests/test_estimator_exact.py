@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from compositegp import CompositeGPRegressor
+from compositegp import CompositeGPRegressor, Nearest
 
 KERNELS = [
     RBF(0.8) + WhiteKernel(0.01),
@@ -26,7 +26,7 @@ WAYS = [
     {"prediction": "nearest"},
     {"prediction": "composite", "segment_size": 1000},
     {"prediction": "bcm", "segment_size": 1000},
-    {"prediction": "nearest", "n_neighbors": 90, "group_size": 3, "segment_size": 7},
+    {"segment_size": 7, "prediction": Nearest(n_neighbors=90, group_size=3)},
 ]
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from compositegp import CompositeGPRegressor
+from compositegp import CompositeGPRegressor, Inducing, Nearest
 
 WAYS = [
     {},
-    {"n_neighbors": 20, "segment_size": 25, "conditioning_size": 10},
+    {"segment_size": 25, "conditioning_size": 10, "prediction": Nearest(n_neighbors=20)},
     {"prediction": "composite", "segment_size": 25, "conditioning_size": 0},
     {"prediction": "composite", "segment_size": 25, "conditioning_size": 10},
     {"prediction": "rbcm", "segment_size": 25},
-    {"prediction": "fitc", "inducing": 15},
+    {"prediction": Inducing(15, "fitc")},
 ]
 
 

@@ -14,8 +14,10 @@ from compositegp import (
     Basis,
     Composite,
     CompositeGPRegressor,
+    CompositeSum,
     Estimated,
     Linear,
+    Nearest,
     committee,
     conditioning_sets,
     learn,
@@ -23,6 +25,7 @@ from compositegp import (
     posterior,
     segment,
 )
+from compositegp.prediction import Committee, Inducing
 
 KERNEL = ConstantKernel(1.5) * Matern([0.7, 1.5], nu=1.5) + WhiteKernel(0.04)
 
@@ -46,15 +49,15 @@ def assert_same(found, mean, variance, **tolerance):
 
 def test_nearest(data):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, learning=None, n_neighbors=50, group_size=5).fit(X, y)
-    assert_same(latent(model, Z), *nearest(KERNEL, X, y, Z, size=50, group_size=5), rtol=1e-10)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(n_neighbors=50, group_size=5)).fit(X, y)
+    assert_same(latent(model, Z), *nearest(KERNEL, X, y, Z, group_size=5, n_neighbors=50), rtol=1e-10)
 
 
 def test_nearest_one_by_one_in_many_columns(rng):
     X = rng.normal(size=(200, 6))
     y = X[:, 0] + 0.1 * rng.normal(size=200)
     kernel = RBF(3.0) + WhiteKernel(0.01)
-    model = CompositeGPRegressor(kernel, learning=None, n_neighbors=30).fit(X, y)
+    model = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(n_neighbors=30)).fit(X, y)
     Z = rng.normal(size=(20, 6))
     alone = np.array([model.predict(z[None])[0] for z in Z])
     np.testing.assert_allclose(model.predict(Z), alone, rtol=1e-10)
@@ -83,7 +86,7 @@ def test_committees(data, rule):
     assert_same(latent(model, Z), *found)
     with pytest.raises(ValueError, match="no joint covariance"):
         model.sample_y(Z)
-    with pytest.raises(ValueError, match="committees have no closed form"):
+    with pytest.raises(ValueError, match="has no closed form"):
         model.predict(Z, variance="honest")
 
 
@@ -92,21 +95,21 @@ def test_inducing_points(data, prediction):
     X, y, Z = data
     U = X[::10]
     model = CompositeGPRegressor(
-        KERNEL, learning=None, segment_size=50, conditioning_size=0, prediction=prediction, inducing=U
+        KERNEL, learning=None, segment_size=50, conditioning_size=0, prediction=Inducing(U, prediction)
     ).fit(X, y)
     terms = Composite.pointwise(400) if prediction == "fitc" else Composite.marginal(segment(X, 50, kernel=KERNEL))
     belief = posterior(KERNEL, X, y, Z, terms, inducing=U)
     assert_same(latent(model, Z), belief.mean, belief.variance)
-    spread = CompositeGPRegressor(KERNEL, learning=None, prediction=prediction, inducing=40).fit(X, y)
+    spread = CompositeGPRegressor(KERNEL, learning=None, prediction=Inducing(40, prediction)).fit(X, y)
     truth = np.sin(Z[:, 0]) * np.cos(0.7 * Z[:, 1])
     assert np.sqrt(np.mean((spread.predict(Z) - truth) ** 2)) < 0.2
 
 
 def test_joint_prediction_by_nearest_is_exact_given_their_union(data):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, learning=None, n_neighbors=60, group_size=6).fit(X, y)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(n_neighbors=60, group_size=6)).fit(X, y)
     mean, cov = model.predict(Z[:12], return_cov=True, latent=True)
-    composite, _ = model._state.mode.terms(Z[:12])
+    composite, _ = model._model.predictor.terms(Z[:12])
     ((union, weight),) = composite.terms
     assert weight == 1
     assert 60 <= len(union) <= 400
@@ -116,21 +119,21 @@ def test_joint_prediction_by_nearest_is_exact_given_their_union(data):
 
 
 def test_joint_prediction_that_is_too_large_says_so(data, monkeypatch):
-    from compositegp.estimators import prediction_methods as modes
-
-    monkeypatch.setattr(modes, "_MOST_JOINT", 100)
+    monkeypatch.setattr("compositegp.prediction.nearest._MOST_JOINT", 100)
     X, y, Z = data
     with pytest.raises(ValueError, match="Ask for fewer points"):
-        CompositeGPRegressor(KERNEL, learning=None, n_neighbors=60).fit(X, y).predict(Z, return_cov=True)
+        CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(n_neighbors=60)).fit(X, y).predict(
+            Z, return_cov=True
+        )
 
 
-@pytest.mark.parametrize("prediction", ["nearest", "composite", "rbcm", "fitc"])
+@pytest.mark.parametrize("prediction", [Nearest(100), CompositeSum(), Committee("rbcm"), Inducing(40)], ids=repr)
 def test_the_mean_function_is_used_everywhere(rng, prediction):
     X = rng.uniform(0, 6, size=(300, 1))
     y = 40.0 - 3.0 * X[:, 0] + np.sin(3 * X[:, 0]) + 0.1 * rng.normal(size=300)
     Z = np.array([[-20.0], [3.0], [30.0]])  # far outside the mean is all there is
     kernel = 0.5 * RBF(0.5) + WhiteKernel(0.01)
-    options = {"prediction": prediction, "n_neighbors": 100, "segment_size": 100, "inducing": 40}
+    options = {"prediction": prediction, "segment_size": 100}
     known = CompositeGPRegressor(kernel, learning=None, mean=Linear([-3.0], 40.0), **options).fit(X, y)
     np.testing.assert_allclose(known.predict(Z)[[0, 2]], [100.0, -50.0], atol=1e-6)
     for mean in ("linear", Basis("linear")):
@@ -147,7 +150,9 @@ def test_the_mean_function_is_used_everywhere(rng, prediction):
 @pytest.mark.parametrize("mean", ["constant", "linear"])
 def test_a_local_mean_is_universal_kriging_in_each_neighbourhood(data, mean):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, learning=None, mean=mean, n_neighbors=100, group_size=1, local_mean=True)
+    model = CompositeGPRegressor(
+        KERNEL, learning=None, mean=mean, prediction=Nearest(n_neighbors=100, group_size=1, local_mean=True)
+    )
     found = latent(model.fit(X, y), Z)
     functions = (lambda P: np.ones((len(P), 1))) if mean == "constant" else (lambda P: np.c_[np.ones(len(P)), P])
     for row in range(0, 60, 7):
@@ -162,14 +167,14 @@ def test_a_local_mean_is_universal_kriging_in_each_neighbourhood(data, mean):
         # The estimate from all the data is a prior a hundred times wider than its error.
         assert found[0][row] == pytest.approx(expected, abs=2e-3)
         assert found[1][row] == pytest.approx(variance, rel=2e-2)
-    assert_same(found, *nearest(KERNEL, X, y, Z, size=100, mean=mean), atol=5e-3)
+    assert_same(found, *nearest(KERNEL, X, y, Z, mean=mean, n_neighbors=100), atol=5e-3)
 
 
 def test_the_mean_is_local_where_neighbours_can_tell_it(data):
     X, y, Z = data
 
     def predict(**options):
-        model = CompositeGPRegressor(KERNEL, learning=None, mean="linear", **options)
+        model = CompositeGPRegressor(KERNEL, learning=None, mean="linear", prediction=Nearest(**options))
         return model.fit(X, y).predict(Z)
 
     for n_neighbors, local in ((95, False), (96, True), (1000, False)):
@@ -184,9 +189,11 @@ def test_a_local_mean_costs_little_where_the_mean_is_the_same_everywhere():
         rng = np.random.default_rng(seed)
         X = rng.uniform(0, 20, size=(1500, 2))
         y = 5 + X @ [0.3, -0.2] + np.linalg.cholesky(kernel(X)) @ rng.normal(size=1500)
-        model = CompositeGPRegressor(kernel, learning=None, mean="linear", n_neighbors=200).fit(X[:1200], y[:1200])
+        model = CompositeGPRegressor(kernel, learning=None, mean="linear", prediction=Nearest(n_neighbors=200)).fit(
+            X[:1200], y[:1200]
+        )
         errors = [
-            np.mean((model.set_params(local_mean=local).predict(X[1200:]) - y[1200:]) ** 2)
+            np.mean((model.set_params(prediction__local_mean=local).predict(X[1200:]) - y[1200:]) ** 2)
             for local in (True, False)
         ]
         ratios.append(errors[0] / errors[1])
@@ -197,13 +204,17 @@ def test_a_local_mean_costs_little_where_the_mean_is_the_same_everywhere():
 def test_test_points_that_are_far_apart_are_predicted_alone(rng, d):
     X = rng.uniform(0, 100, size=(6000, d))
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=6000)
-    model = CompositeGPRegressor(RBF(1.0) + WhiteKernel(0.01), learning=None, n_neighbors=50).fit(X, y)
+    model = CompositeGPRegressor(
+        RBF(1.0) + WhiteKernel(0.01), learning=None, prediction=Nearest(n_neighbors=50)
+    ).fit(X, y)
     Z = rng.uniform(0, 100, size=(7, d))
     alone = np.array([model.predict(z[None], return_std=True) for z in Z])[:, :, 0]
     np.testing.assert_allclose(np.array(model.predict(Z, return_std=True)).T, alone, rtol=1e-10)
     np.testing.assert_allclose(model.predict(Z, return_cov=True)[0], alone[:, 0], atol=1e-2)
     many = rng.uniform(0, 100, size=(3000, d))
-    one_by_one = CompositeGPRegressor(RBF(1.0) + WhiteKernel(0.01), learning=None, n_neighbors=50, group_size=1)
+    one_by_one = CompositeGPRegressor(
+        RBF(1.0) + WhiteKernel(0.01), learning=None, prediction=Nearest(n_neighbors=50, group_size=1)
+    )
     difference = model.predict(many) - one_by_one.fit(X, y).predict(many)
     assert np.sqrt(np.mean(difference**2)) < 0.05
 
@@ -213,8 +224,8 @@ def test_inducing_points_count_the_data_once_for_the_mean(rng, prediction):
     X = rng.uniform(0, 6, size=(60, 1))
     kernel = RBF(1.0) + WhiteKernel(0.1)
     y = 3.0 + np.linalg.cholesky(kernel(X)) @ rng.normal(size=60)
-    options = {"learning": None, "mean": "constant", "segment_size": 100, "inducing": X}
-    sparse = CompositeGPRegressor(kernel, prediction=prediction, **options).fit(X, y)
+    options = {"learning": None, "mean": "constant", "segment_size": 100}
+    sparse = CompositeGPRegressor(kernel, prediction=Inducing(X, prediction), **options).fit(X, y)
     exact = CompositeGPRegressor(kernel, **options).fit(X, y)
     far = [[1e4]]  # where the mean is all there is
     np.testing.assert_allclose(sparse.predict(far, return_std=True), exact.predict(far, return_std=True), rtol=1e-4)
@@ -224,7 +235,9 @@ def test_a_mean_estimated_elsewhere_is_used_as_it_is(data):
     X, y, _ = data
     given = Estimated("constant", [3.0], [[0.25]])
     for learning in (None, "composite_likelihood"):
-        model = CompositeGPRegressor(KERNEL, mean=given, learning=learning, n_neighbors=100).fit(X, y)
+        model = CompositeGPRegressor(
+            KERNEL, mean=given, learning=learning, prediction=Nearest(n_neighbors=100)
+        ).fit(X, y)
         mean, std = model.predict([[1e4, 1e4]], return_std=True, latent=True)
         assert mean[0] == pytest.approx(3.0, abs=1e-6)
         variance = model.kernel_.k1.k1.constant_value
@@ -259,7 +272,7 @@ def test_learning_is_that_of_learn(data):
             X,
             y,
             segment(spread, 80),
-            method=method,
+            learning=method,
             conditioning_size=conditioning,
         )
         np.testing.assert_allclose(model.kernel_.theta, result.theta, rtol=1e-10)
@@ -268,7 +281,7 @@ def test_learning_is_that_of_learn(data):
 
 def test_predict_is_safe_in_threads_and_processes(data):
     X, y, Z = data
-    for options in ({"n_neighbors": 50}, {"prediction": "composite", "segment_size": 50}):
+    for options in ({"prediction": Nearest(n_neighbors=50)}, {"prediction": "composite", "segment_size": 50}):
         model = CompositeGPRegressor(KERNEL, learning=None, **options).fit(X, y)
         expected = model.predict(Z, return_std=True)
         barrier = threading.Barrier(6)
@@ -293,7 +306,9 @@ def test_default_covers_what_it_says_on_data_from_the_model():
         rng = np.random.default_rng(seed)
         X = rng.uniform(0, 8, size=(1100, 2))
         field = np.linalg.cholesky(kernel(X)) @ rng.normal(size=1100)
-        model = CompositeGPRegressor(ConstantKernel() * Matern(nu=1.5) + WhiteKernel(), n_neighbors=256)
+        model = CompositeGPRegressor(
+            ConstantKernel() * Matern(nu=1.5) + WhiteKernel(), prediction=Nearest(n_neighbors=256)
+        )
         model.fit(X[:800], field[:800])
         lower, upper = model.predict_interval(X[800:])
         shares.append(np.mean((lower < field[800:]) & (field[800:] < upper)))
@@ -317,8 +332,7 @@ class TestOverconfidence:
             segment_size=256,
             conditioning_size=0,
             segmentation="sequential",
-            prediction="composite",
-            n_neighbors=2000,
+            prediction=CompositeSum(group_size=128),
         )
         return model.fit(t[:1024], y[:1024]), t[1024:]
 

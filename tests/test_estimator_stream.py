@@ -11,8 +11,7 @@ from oracles import composite_gp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from compositegp import CompositeGPRegressor, Estimated, prior, update
-from compositegp.posteriors import rebase
+from compositegp import CompositeGPRegressor, CompositeSum, Estimated, Nearest, prior
 
 KERNEL = ConstantKernel(1.2) * Matern(0.8, nu=1.5) + WhiteKernel(0.05)
 
@@ -36,7 +35,7 @@ LABELS = np.repeat(np.arange(4), 60)
     [
         {"prediction": "composite", "conditioning_size": 0},
         {"prediction": "composite", "conditioning_size": 20},
-        {"prediction": "nearest", "n_neighbors": 30},
+        {"prediction": Nearest(n_neighbors=30)},
         {"prediction": "rbcm"},
     ],
     ids=str,
@@ -44,8 +43,8 @@ LABELS = np.repeat(np.arange(4), 60)
 def test_segments_one_by_one_are_fit_at_once(data, options, mean):
     X, y, Z = data
     noise = np.linspace(0.0, 0.1, 240)
-    whole = CompositeGPRegressor(KERNEL, learning=None, mean=mean, segmentation=LABELS, **options)
-    whole.fit(X, y, noise_variance=noise)
+    whole = CompositeGPRegressor(KERNEL, learning=None, mean=mean, **options)
+    whole.fit(X, y, noise_variance=noise, groups=LABELS)
     stream = CompositeGPRegressor(KERNEL, learning=None, mean=mean, **options)
     for X_k, y_k, noise_k in parts(X, y, noise):
         stream.partial_fit(X_k, y_k, noise_variance=noise_k)
@@ -60,8 +59,8 @@ def test_segments_one_by_one_are_fit_at_once(data, options, mean):
 @pytest.mark.parametrize("mean", [None, "constant"])
 def test_watching_keeps_the_same_belief(data, mean):
     X, y, Z = data
-    options = {"learning": None, "mean": mean, "conditioning_size": 0, "prediction": "composite"}
-    stream = CompositeGPRegressor(KERNEL, watch=Z, **options)
+    options = {"learning": None, "mean": mean, "conditioning_size": 0}
+    stream = CompositeGPRegressor(KERNEL, prediction=CompositeSum(watch=Z), **options)
     for X_k, y_k in parts(X, y):
         stream.partial_fit(X_k, y_k)
     from compositegp import Composite, posterior
@@ -79,8 +78,9 @@ def test_watching_keeps_the_same_belief(data, mean):
 
 def test_watching_may_begin_with_a_fit(data):
     X, y, Z = data
-    options = {"learning": None, "conditioning_size": 0, "prediction": "composite", "segmentation": LABELS[:120]}
-    stream = CompositeGPRegressor(KERNEL, watch=Z, **options).fit(X[:120], y[:120])
+    options = {"learning": None, "conditioning_size": 0}
+    stream = CompositeGPRegressor(KERNEL, prediction=CompositeSum(watch=Z), **options)
+    stream.fit(X[:120], y[:120], groups=LABELS[:120])
     for X_k, y_k in parts(X[120:], y[120:]):
         stream.partial_fit(X_k, y_k)
     plain = CompositeGPRegressor(KERNEL, learning=None, conditioning_size=0, prediction="composite")
@@ -91,21 +91,19 @@ def test_watching_may_begin_with_a_fit(data):
 
 def test_only_watched_points_can_be_told(data):
     X, y, Z = data
-    stream = CompositeGPRegressor(KERNEL, learning=None, prediction="composite", watch=Z).partial_fit(X, y)
+    stream = CompositeGPRegressor(KERNEL, learning=None, prediction=CompositeSum(watch=Z)).partial_fit(X, y)
     with pytest.raises(ValueError, match="row 1"):
         stream.predict([Z[0], [0.123]])
     for call in (stream.log_marginal_likelihood, lambda: stream.analyze(Z)):
         with pytest.raises(ValueError, match="watch keeps none"):
             call()
-    with pytest.raises(ValueError, match="prediction='composite'"):
-        CompositeGPRegressor(KERNEL, watch=Z).partial_fit(X, y)
 
 
 @pytest.mark.parametrize("mean", [None, "linear", Estimated("constant", [3.0], [[0.1]])], ids=str)
 def test_watching_is_by_plain_segments_however_they_come(data, mean):
     X, y, Z = data
-    options = {"learning": None, "prediction": "composite", "watch": Z, "mean": mean}  # conditioning_size as it is
-    at_once = CompositeGPRegressor(KERNEL, segmentation=LABELS, **options).fit(X, y)
+    options = {"learning": None, "mean": mean, "prediction": CompositeSum(watch=Z)}  # conditioning_size as it is
+    at_once = CompositeGPRegressor(KERNEL, **options).fit(X, y, groups=LABELS)
     stream = CompositeGPRegressor(KERNEL, **options)
     for X_k, y_k in parts(X, y):
         stream.partial_fit(X_k, y_k)
@@ -118,12 +116,14 @@ def test_watched_points_may_be_a_frame_and_have_signed_zeros(data):
     X, y, _ = data
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 0] ** 2})
     watch = pd.DataFrame({"a": [0.0, 2.0], "b": [0.0, 4.0]})
-    options = {"learning": None, "prediction": "composite"}
-    model = CompositeGPRegressor(KERNEL, watch=watch, **options).partial_fit(table, y)
+    options = {"learning": None}
+    model = CompositeGPRegressor(KERNEL, prediction=CompositeSum(watch=watch), **options).partial_fit(table, y)
     signed = pd.DataFrame({"a": [-0.0, 2.0], "b": [0.0, 4.0]})
     np.testing.assert_array_equal(model.predict(watch), model.predict(signed))
     with pytest.raises(ValueError, match="feature names"):
-        CompositeGPRegressor(KERNEL, watch=watch[["b", "a"]], **options).partial_fit(table, y)
+        CompositeGPRegressor(KERNEL, prediction=CompositeSum(watch=watch[["b", "a"]]), **options).partial_fit(
+            table, y
+        )
 
 
 def test_a_poor_beginning_is_made_good_by_later_segments(data):
@@ -152,7 +152,7 @@ def test_a_refit_that_fails_leaves_the_model_as_it_was(data):
 
 def test_watching_needs_constant_memory(rng):
     Z = np.linspace(0, 8, 10)[:, None]
-    stream = CompositeGPRegressor(KERNEL, learning=None, conditioning_size=0, prediction="composite", watch=Z)
+    stream = CompositeGPRegressor(KERNEL, learning=None, conditioning_size=0, prediction=CompositeSum(watch=Z))
 
     def feed(count):
         for _ in range(count):
@@ -179,7 +179,7 @@ def test_hyper_parameters_are_the_papers_average(data):
     for X_k, y_k in parts(X, y):
         stream.partial_fit(X_k, y_k)
         alone = CompositeGPRegressor(kernel, mean=3.0).partial_fit(X_k, y_k)
-        average = alone._state.average.estimate
+        average = alone._model.average.estimate
         precision, shift = precision + average.precision, shift + average.precision @ alone.kernel_.theta
     theta = np.linalg.solve(precision, shift)
     # each segment begins where the last left off, so optima agree to the optimiser's tolerance
@@ -217,12 +217,12 @@ def test_learning_goes_on_after_fit(data):
 )
 def test_a_segment_that_is_refused_leaves_the_model_as_it_was(data, X_k, y_k, watch):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, learning=None, prediction="composite", watch=Z if watch else None)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=CompositeSum(watch=Z if watch else None))
     model.partial_fit(X, y)
-    before, state = model.predict(Z, return_std=True), model._state
+    before, state = model.predict(Z, return_std=True), model._model
     with pytest.raises(ValueError):  # noqa: PT011
         model.partial_fit(X_k, y_k)
-    assert model._state is state
+    assert model._model is state
     np.testing.assert_array_equal(model.predict(Z, return_std=True), before)
 
 
@@ -233,9 +233,9 @@ def test_a_segment_that_cannot_be_factorised_leaves_the_model_as_it_was(data):
             return K if len(X) < 100 else -K
 
     X, y, Z = data
-    model = CompositeGPRegressor(Indefinite() + WhiteKernel(0.1), learning=None, n_neighbors=20).partial_fit(
-        X[:50], y[:50]
-    )
+    model = CompositeGPRegressor(
+        Indefinite() + WhiteKernel(0.1), learning=None, prediction=Nearest(n_neighbors=20)
+    ).partial_fit(X[:50], y[:50])
     before = model.predict(Z)
     with pytest.raises(LinAlgError, match="not positive definite"):
         model.partial_fit(X, y)
@@ -243,16 +243,16 @@ def test_a_segment_that_cannot_be_factorised_leaves_the_model_as_it_was(data):
 
 
 @pytest.mark.parametrize("mean", [None, "linear"])
-def test_rebase_exchanges_the_prior_and_keeps_the_evidence(rng, mean):
+def test_another_kernel_exchanges_the_prior_and_keeps_the_evidence(rng, mean):
     Z, X = np.linspace(0, 4, 6)[:, None], rng.uniform(0, 4, size=(20, 1))
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=20)
     old, new = RBF(0.8) + WhiteKernel(0.1), 2.0 * RBF(1.1) + WhiteKernel(0.2)
-    belief = update(prior(old, Z, mean=mean), old, Z, X, y, mean=mean)
-    same = rebase(belief, old)
+    belief = prior(old, Z, mean=mean).update(X, y)
+    same = belief.under(old)
     np.testing.assert_allclose(same.mean, belief.mean, atol=1e-8)
     np.testing.assert_allclose(same.covariance, belief.covariance, atol=1e-8)
-    moved = rebase(belief, new)
-    np.testing.assert_allclose(rebase(moved, old).covariance, belief.covariance, atol=1e-6)
+    moved = belief.under(new)
+    np.testing.assert_allclose(moved.under(old).covariance, belief.covariance, atol=1e-6)
     if mean is None:
         _, covariance = composite_gp(old, X, y, Z, [(np.arange(20), 1.0)])
         evidence = np.linalg.inv(covariance) - np.linalg.inv(old(Z, Z))
@@ -263,9 +263,9 @@ def test_rebase_exchanges_the_prior_and_keeps_the_evidence(rng, mean):
 def test_learning_while_watching_follows_the_average(data):
     X, y, Z = data
     kernel = ConstantKernel(1.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.3)
-    options = {"mean": 3.0, "conditioning_size": 0, "prediction": "composite"}
-    watching = CompositeGPRegressor(kernel, watch=Z, **options)
-    keeping = CompositeGPRegressor(kernel, **options)
+    options = {"mean": 3.0, "conditioning_size": 0}
+    watching = CompositeGPRegressor(kernel, prediction=CompositeSum(watch=Z), **options)
+    keeping = CompositeGPRegressor(kernel, prediction=CompositeSum(), **options)
     for X_k, y_k in parts(X, y):
         watching.partial_fit(X_k, y_k)
         keeping.partial_fit(X_k, y_k)

@@ -24,11 +24,11 @@ def test_missing_targets_are_left_out(data):
     kept = ~np.isnan(holes)
     noise = np.linspace(0.1, 0.2, 200)
     labels = np.arange(200) % 4
-    options = {"learning": None, "segmentation": labels, "prediction": "composite", "conditioning_size": 0}
+    options = {"learning": None, "prediction": "composite", "conditioning_size": 0}
     with pytest.warns(UserWarning, match="NaN in 67 of 200 rows"):
-        model = CompositeGPRegressor(KERNEL, **options).fit(X, holes, noise_variance=noise)
-    options["segmentation"] = labels[kept]
-    other = CompositeGPRegressor(KERNEL, **options).fit(X[kept], y[kept], noise_variance=noise[kept])
+        model = CompositeGPRegressor(KERNEL, **options).fit(X, holes, noise_variance=noise, groups=labels)
+    other = CompositeGPRegressor(KERNEL, **options)
+    other.fit(X[kept], y[kept], noise_variance=noise[kept], groups=labels[kept])
     np.testing.assert_array_equal(model.predict(Z, return_std=True), other.predict(Z, return_std=True))
 
 

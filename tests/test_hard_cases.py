@@ -25,7 +25,6 @@ from compositegp import (
     posterior,
     prior,
     segment,
-    update,
 )
 from compositegp.backend import (
     JITTER_START,
@@ -80,7 +79,7 @@ class TestThePapersGrid:
         at_once = posterior(self.kernel, X, y, Z, Composite.marginal(segments))
         recursive = prior(self.kernel, Z)
         for part in segments:
-            recursive = update(recursive, self.kernel, Z, X[part], y[part])
+            recursive = recursive.update(X[part], y[part])
         for belief in (at_once, recursive):
             assert_sound(belief, 1.0)
             assert np.sqrt(np.mean((belief.mean - z) ** 2)) < 0.02
@@ -160,7 +159,7 @@ def test_a_kernel_of_zero_variance_learns_nothing(rng):
     belief = posterior(kernel, X, np.ones(6), X, Composite.marginal(segment(X, 3)), mean=5.0)
     np.testing.assert_array_equal(belief.mean, 5)
     np.testing.assert_array_equal(belief.variance, 0)
-    np.testing.assert_array_equal(update(prior(kernel, X), kernel, X, X, np.ones(6)).variance, 0)
+    np.testing.assert_array_equal(prior(kernel, X).update(X, np.ones(6)).variance, 0)
 
 
 def test_a_kernel_that_is_none_is_named_with_its_segment_and_a_remedy(rng):
@@ -175,7 +174,7 @@ def test_a_periodic_kernel_on_two_columns_is_named(rng):
     X, Z = np.array([[-0.11807561, 1.51377537]]), np.array([[1.30007093, 1.69753952], [-0.84061863, -0.68855068]])
     for call in (
         lambda: posterior(kernel, X, [0.4], Z, Composite.full(1)),
-        lambda: update(prior(kernel, Z), kernel, Z, X, [0.4]),
+        lambda: prior(kernel, Z).update(X, [0.4]),
     ):
         with pytest.raises(np.linalg.LinAlgError, match="ExpSineSquared.*OnColumns"):
             call()
@@ -333,9 +332,8 @@ class TestKernelsOfTheUser:
         kernel, Z = RBF(1.0) + WhiteKernel(0.1), np.zeros((1, 1))
         belief = prior(kernel, Z)
         Z += 1
-        update(belief, kernel, np.zeros((1, 1)), [[0.0]], [1.0])
-        with pytest.raises(ValueError, match="Z are not the points"):
-            update(belief, kernel, Z, [[0.0]], [1.0])
+        moved = belief.update([[0.0]], [1.0])
+        assert moved.mean == pytest.approx(posterior(kernel, [[0.0]], [1.0], [[0.0]], Composite.full(1)).mean)
 
     def test_an_indefinite_kernel_has_no_prior(self, rng):
         with pytest.raises(np.linalg.LinAlgError, match="PairwiseKernel.* is not positive definite at the test"):

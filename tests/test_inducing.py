@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 from strategies import partitions, problems
 from test_posterior import assert_same, prior_scale
 
-from compositegp import Composite, posterior, prior, project, segment, update
+from compositegp import Composite, posterior, prior, project, segment
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_stream_of_inducing_beliefs_is_pitc(problem):
     segments = segment(X, 17)
     about_u = prior(kernel, U)
     for part in segments:
-        about_u = update(about_u, kernel, U, X[part], y[part])
+        about_u = about_u.update(X[part], y[part])
     pitc = posterior(kernel, X, y, Z, Composite.marginal(segments), inducing=U)
     assert_same(project(about_u, kernel, Z), pitc, atol=1e-12)
 

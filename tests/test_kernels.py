@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 from strategies import noisy_kernels, seeds
 
 from compositegp import OnColumns
-from compositegp.kernels import diagonal, gram, in_length_scales, jacobian, linearize, pullback
+from compositegp.kernels import diagonal, gram, in_length_scales, linearize, noise_variance
 
 ARD = np.array([0.5, 1.0, 2.0])
 KERNELS = [
@@ -67,6 +67,14 @@ def id_of(kernel):
     return str(kernel)
 
 
+def jacobian(kernel, X):
+    return linearize(kernel, X).jacobian()
+
+
+def pullback(kernel, X, cotangent):
+    return linearize(kernel, X).pullback(cotangent)
+
+
 @pytest.mark.parametrize("kernel", KERNELS + FALLBACK + FALLBACK_WITHOUT_EXACT_GRADIENT, ids=id_of)
 def test_value_equals_scikit_learn(kernel, rng):
     X, Y = rng.normal(size=(17, 3)), rng.normal(size=(9, 3))
@@ -110,6 +118,53 @@ def test_random_kernels_equal_scikit_learn(data, seed):
     np.testing.assert_allclose(
         pullback(kernel, X, cotangent) / scale, np.einsum("ij,ijp->p", cotangent, gradient) / scale, atol=1e-10
     )
+
+
+class TestNoise:
+    """The noise of a kernel is what its Gram matrix has on the diagonal beyond the latent's."""
+
+    @pytest.mark.parametrize("kernel", KERNELS + FALLBACK, ids=id_of)
+    def test_is_the_difference_of_the_diagonals(self, kernel, rng):
+        X = rng.normal(size=(2, 5, 3))
+        expected = diagonal(kernel, X) - diagonal(kernel, X, noise=False)
+        np.testing.assert_allclose(noise_variance(kernel, X), expected, rtol=1e-12, atol=1e-12)
+
+    @given(st.data(), seeds)
+    def test_of_random_kernels(self, data, seed):
+        kernel = data.draw(noisy_kernels(2))
+        for _ in range(data.draw(st.integers(0, 2))):
+            other = data.draw(noisy_kernels(2))
+            kernel = data.draw(st.sampled_from([kernel + other, kernel * other, kernel**2, kernel**0.5]))
+        X = np.random.default_rng(seed).uniform(-2, 2, size=(6, 2))
+        whole, latent = diagonal(kernel, X), diagonal(kernel, X, noise=False)
+        np.testing.assert_allclose(noise_variance(kernel, X), whole - latent, rtol=0, atol=1e-12 * whole.max())
+        assert (noise_variance(kernel, X) >= 0).all()
+
+    @pytest.mark.parametrize(
+        ("kernel", "expected"),
+        [
+            (1e12 * RBF() + WhiteKernel(1e-5), 1e-5),
+            (WhiteKernel(1e-5) + OnColumns(1e12 * RBF(), 0), 1e-5),
+            ((1e12 * RBF() + WhiteKernel(1e-5)) * (RBF() + WhiteKernel(1e-18)), 1e-5 + 1e-6 + 1e-23),
+            ((1e6 * RBF() + WhiteKernel(1e-12)) ** 2, 2e-6 + 1e-24),
+            (Exponentiation(WhiteKernel(1e-3), 2), 1e-6),
+            (1e12 * RBF(), 0.0),
+        ],
+        ids=str,
+    )
+    def test_keeps_its_digits_beside_a_large_variance(self, kernel, expected):
+        np.testing.assert_allclose(noise_variance(kernel, np.zeros((2, 1))), expected, rtol=1e-12)
+
+    def test_of_a_kernel_that_no_rule_is_known_for(self):
+        class Noisy(RBF):
+            def __call__(self, X, Y=None, eval_gradient=False):
+                found = super().__call__(X, Y, eval_gradient)
+                return found + 0.25 * np.eye(len(X)) if Y is None and not eval_gradient else found
+
+            def diag(self, X):
+                return super().diag(X) + 0.25
+
+        np.testing.assert_allclose(noise_variance(2.0 * Noisy() + WhiteKernel(0.5), np.zeros((3, 1))), 1.0)
 
 
 @pytest.mark.parametrize("n", [4, 40])  # both sides of the switch between vectorised and looped distances

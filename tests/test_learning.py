@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from strategies import seeds
 from compositegp import (
     Basis,
     Composite,
+    CompositeLikelihood,
     Estimated,
     NumericalWarning,
     OnColumns,
@@ -30,7 +32,8 @@ from compositegp import (
     segment,
 )
 from compositegp.composite import Score
-from compositegp.learning import Reporter, maximise
+from compositegp.kernels import DataScale
+from compositegp.learning import FisherAverage, Reporter, maximize, starting_kernel, starting_points
 
 TRUTH = 2.0 * Matern([0.3, 0.8], nu=1.5) + WhiteKernel(0.1)
 DEFAULT = 1.0 * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
@@ -53,17 +56,21 @@ def z_scores(result, truth=TRUTH):
 
 
 METHODS = [
-    {"method": "composite_likelihood"},
-    {"method": "composite_likelihood", "conditioning_size": 60},
-    {"method": "fisher_average"},
+    {"learning": CompositeLikelihood, "conditioning_size": 0},
+    {"learning": CompositeLikelihood, "conditioning_size": 60},
+    {"learning": FisherAverage, "conditioning_size": 0},
 ]
+
+
+def learned(*arguments, learning=CompositeLikelihood, tolerance=0.03, **options):
+    return learn(*arguments, learning=learning(tolerance), **options)
 
 
 @pytest.mark.parametrize("options", METHODS, ids=lambda o: "-".join(map(str, o.values())))
 class TestEveryMethod:
     def test_recovers_the_truth(self, data, options):
         X, y, segments = data
-        result = learn(DEFAULT, X, y, segments, tolerance=None, **options)
+        result = learned(DEFAULT, X, y, segments, tolerance=None, **options)
         assert result.converged
         assert (np.abs(z_scores(result)) < 3.5).all()
         assert result.n_points == 2000
@@ -74,15 +81,15 @@ class TestEveryMethod:
 
     def test_units_of_the_data_do_not_matter(self, data, options):
         X, y, segments = data
-        reference = learn(DEFAULT, X, y, segments, **options)
-        scaled = learn(DEFAULT, 1e6 * X, 1e-4 * y, segments, **options)
+        reference = learned(DEFAULT, X, y, segments, **options)
+        scaled = learned(DEFAULT, 1e6 * X, 1e-4 * y, segments, **options)
         change = scaled.theta - reference.theta
         expected = np.log([1e-8, 1e6, 1e6, 1e-8])
         np.testing.assert_allclose(change, expected, atol=0.3 * reference.theta_standard_errors.max())
 
     def test_the_same_for_any_number_of_processes(self, data, options):
         X, y, segments = data
-        one, two = (learn(DEFAULT, X, y, segments[:4], n_jobs=n, mean="constant", **options) for n in (1, 2))
+        one, two = (learned(DEFAULT, X, y, segments[:4], n_jobs=n, mean="constant", **options) for n in (1, 2))
         np.testing.assert_array_equal(one.theta, two.theta)
         np.testing.assert_array_equal(one.theta_covariance, two.theta_covariance)
         np.testing.assert_array_equal(one.mean_coefficients, two.mean_coefficients)
@@ -91,7 +98,7 @@ class TestEveryMethod:
         X, y, segments = data
         kernel = ConstantKernel(1.5, "fixed") * Matern([0.5, 0.5], (0.4, 0.6), nu=1.5) + WhiteKernel(0.2)
         with pytest.warns(ConvergenceWarning) as told:
-            result = learn(kernel, X, y, segments[:5], **options)
+            result = learned(kernel, X, y, segments[:5], **options)
         assert result.kernel.k1.k1.constant_value == 1.5
         assert (result.kernel.k1.k2.length_scale >= 0.4 - 1e-12).all()
         assert (result.kernel.k1.k2.length_scale <= 0.6 + 1e-12).all()
@@ -102,7 +109,7 @@ class TestEveryMethod:
         X, y, segments = data
         slope = np.array([50.0, 3.0, -2.0])
         F = np.concatenate([np.ones((len(X), 1)), X], axis=1)
-        result = learn(DEFAULT, X, y + F @ slope, segments, mean="linear", tolerance=None, **options)
+        result = learned(DEFAULT, X, y + F @ slope, segments, mean="linear", tolerance=None, **options)
         errors = np.sqrt(np.diag(result.mean_covariance))
         assert (np.abs(result.mean_coefficients - slope) < 4 * errors).all()
         assert isinstance(result.mean, Estimated)
@@ -112,9 +119,9 @@ class TestEveryMethod:
     def test_reads_no_more_than_it_needs(self, data, options):
         X, y, _ = data
         segments = segment(X, 40)
-        result = learn(DEFAULT, X, y, segments, tolerance=0.5, **options)
+        result = learned(DEFAULT, X, y, segments, tolerance=0.5, **options)
         assert (result.theta_standard_errors < 0.55).all()
-        if options["method"] == "fisher_average":  # the other begins with 4,096 points
+        if options["learning"] is FisherAverage:  # the other begins with 4,096 points
             assert result.n_points < 1600
 
     def test_interrupted(self, data, options):
@@ -127,12 +134,12 @@ class TestEveryMethod:
                 raise KeyboardInterrupt
 
         with pytest.warns(ConvergenceWarning, match="interrupted"):
-            result = learn(DEFAULT, X, y, segments, callback=press, on_interrupt="return", **options)
+            result = learned(DEFAULT, X, y, segments, callback=press, on_interrupt="return", **options)
         assert not result.converged
         assert len(result.history) == 3
         calls = itertools.count()
         with pytest.raises(KeyboardInterrupt):
-            learn(DEFAULT, X, y, segments, callback=press, **options)
+            learned(DEFAULT, X, y, segments, callback=press, **options)
 
 
 @pytest.mark.slow
@@ -143,11 +150,11 @@ def test_claimed_standard_errors_hold(options):
     The paper's average weights each estimate by the information at that estimate; the two are correlated, and only in
     larger segments does that not matter.
     """
-    size = 500 if options["method"] == "fisher_average" else 250
+    size = 500 if options["learning"] is FisherAverage else 250
     within = 0
     for seed in range(100):
         X, y = simulate(TRUTH, 1500, seed)
-        result = learn(DEFAULT, X, y, segment(X, size), tolerance=None, **options)
+        result = learned(DEFAULT, X, y, segment(X, size), tolerance=None, **options)
         within += (np.abs(z_scores(result)) < 3).all()
     assert within >= 95
 
@@ -156,7 +163,18 @@ def test_claimed_standard_errors_hold_in_a_few_runs():
     scores = []
     for seed in range(8):
         X, y = simulate(TRUTH, 600, seed)
-        scores.append(z_scores(learn(DEFAULT, X, y, segment(X, 200), conditioning_size=50, tolerance=None)))
+        scores.append(
+            z_scores(
+                learn(
+                    DEFAULT,
+                    X,
+                    y,
+                    segment(X, 200),
+                    conditioning_size=50,
+                    learning=CompositeLikelihood(tolerance=None),
+                )
+            )
+        )
     assert (np.abs(scores) < 3.5).all()
     assert 0.5 < np.sqrt(np.mean(np.square(scores))) < 1.6
 
@@ -185,27 +203,35 @@ def test_coefficients_are_dense_generalised_least_squares(data):
 def test_gaussian_prior_of_coefficients_counts(data):
     X, y, segments = data
     tight = Basis("constant", prior_mean=[5.0], prior_covariance=[[1e-8]])
-    result = learn(DEFAULT, X, y, segments[:4], mean=tight)
+    result = learn(DEFAULT, X, y, segments[:4], mean=tight, conditioning_size=0)
     np.testing.assert_allclose(result.mean_coefficients, 5.0, atol=1e-3)
 
 
 def test_standard_errors_are_the_inverse_fisher_information(data):
     X, y, segments = data
     composite = Composite.marginal(segments)
-    result = learn(DEFAULT, X, y, composite)
+    result = learn(DEFAULT, X, y, composite, conditioning_size=0)
     exact = np.linalg.inv(fisher_information(result.kernel, X, composite))
     np.testing.assert_allclose(result.theta_standard_errors, np.sqrt(np.diag(exact)), rtol=0.1)
 
 
 def test_composite_and_segments_are_the_same(data):
     X, y, segments = data
-    a = learn(DEFAULT, X, y, segments, tolerance=None)
-    b = learn(DEFAULT, X, y, Composite.marginal(segments), tolerance=None)
+    a = learn(DEFAULT, X, y, segments, learning=CompositeLikelihood(tolerance=None), conditioning_size=0)
+    b = learn(DEFAULT, X, y, Composite.marginal(segments), learning=CompositeLikelihood(tolerance=None))
     np.testing.assert_array_equal(a.theta, b.theta)
     kernel = TRUTH.clone_with_theta(TRUTH.theta)
     given = conditioning_sets(X, segments, 40, kernel=kernel)
-    c = learn(kernel, X, y, Composite.conditional(segments, given), tolerance=None, start="kernel")
-    d = learn(kernel, X, y, segments, conditioning_size=40, tolerance=None, start="kernel")
+    c = learn(
+        kernel,
+        X,
+        y,
+        Composite.conditional(segments, given),
+        learning=CompositeLikelihood(tolerance=None, start="kernel"),
+    )
+    d = learn(
+        kernel, X, y, segments, conditioning_size=40, learning=CompositeLikelihood(tolerance=None, start="kernel")
+    )
     np.testing.assert_allclose(c.theta, d.theta, atol=0.1 * c.theta_standard_errors.max())
 
 
@@ -215,28 +241,67 @@ def test_more_data_than_needed_are_not_read():
     segments = segment(X, 200, "random", random_state=0)
     latent = np.sin(X[:, 0]) * np.sin(0.7 * X[:, 0] + 1)
     y = latent + 0.3 * rng.normal(size=len(X))
-    result = learn(1.0 * RBF() + WhiteKernel(), X, y, segments, tolerance=0.05)
+    result = learn(
+        1.0 * RBF() + WhiteKernel(),
+        X,
+        y,
+        segments,
+        learning=CompositeLikelihood(tolerance=0.05),
+        conditioning_size=0,
+    )
     assert result.n_points < 30_000
     assert (result.theta_standard_errors < 0.055).all()
     assert result.kernel.k2.noise_level == pytest.approx(0.09, rel=0.2)
 
 
 class TestStart:
-    def test_what_a_user_set_stays(self, data):
+    @pytest.mark.parametrize("options", METHODS, ids=lambda o: "-".join(map(str, o.values())))
+    def test_one_is_a_value_like_any_other(self, data, options):
         X, y, segments = data
-        kernel = 3.0 * RBF([1.0, 1.0]) + WhiteKernel(0.5)
-        seen = []
-        learn(kernel, X, y, segments[:2], callback=lambda progress: seen.append(progress.theta))
-        assert np.exp(seen[0][0]) == pytest.approx(3.0)
-        assert np.exp(seen[0][3]) == pytest.approx(0.5)
-        assert np.exp(seen[0][1]) != pytest.approx(1.0, rel=0.05)
-        learn(kernel, X, y, segments[:2], start="kernel", callback=lambda progress: seen.append(progress.theta))
-        assert any((theta == kernel.theta).all() for theta in seen)
+        one, hardly = (
+            learned(c * Matern([c, c], nu=1.5) + WhiteKernel(c), X, y, segments[:4], **options)
+            for c in (1.0, 1.0000001)
+        )
+        np.testing.assert_allclose(one.theta, hardly.theta, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(one.history[0].theta, hardly.history[0].theta, rtol=0, atol=1e-5)
+
+    def test_begins_exactly_where_the_kernel_is(self, data):
+        X, y, segments = data
+        for value in (1.0, 0.37):
+            kernel = ConstantKernel(value) * Matern([value, value], nu=1.5) + WhiteKernel(value)
+            result = learn(
+                kernel, X, y, segments[:2], learning=CompositeLikelihood(start="kernel"), conditioning_size=0
+            )
+            np.testing.assert_array_equal(result.history[0].theta, kernel.theta)
+
+    def test_the_values_of_the_kernel_are_one_of_the_starts(self, data):
+        X, y, segments = data
+        result = learn(TRUTH, X, y, segments[:2], conditioning_size=0)
+        np.testing.assert_allclose(result.history[0].theta, TRUTH.theta, rtol=0, atol=1e-12)  # none is more likely
+        unlikely = 1e5 * Matern([1e4, 1e4], nu=1.5) + WhiteKernel(1e4)
+        result = learn(unlikely, X, y, segments[:2], conditioning_size=0)
+        assert (np.abs(result.history[0].theta - TRUTH.theta) < 3).all()
+
+    def test_bounds_are_those_of_a_user_or_relative_to_the_data(self):
+        scale = DataScale(np.array([30.0, 40.0]), 5.0)
+        kernel = ConstantKernel(2.0, (1.0, 3.0)) * RBF([1.0, 7.0]) + WhiteKernel(1.0, "fixed") + Matern(0.3)
+        started = starting_kernel(kernel, scale)
+        assert started.k1.k1.k1.constant_value == 2.5  # its half of the variance
+        assert started.k1.k1.k1.constant_value_bounds == (1.0, 3.0)
+        np.testing.assert_allclose(started.k1.k1.k2.length_scale, np.sqrt(2) * scale.spreads)
+        bounds = np.outer(np.sqrt(2) * scale.spreads, [1e-5, 1e5])
+        np.testing.assert_allclose(started.k1.k1.k2.length_scale_bounds, bounds)
+        assert started.k1.k2 == kernel.k1.k2
+        np.testing.assert_allclose(started.k2.length_scale_bounds, [50e-5, 50e5])
+        narrow = starting_kernel(RBF(1.0, (0.1, 2.0)), DataScale(np.array([30.0]), 5.0))
+        assert narrow.length_scale == 2.0
+        points = starting_points(RBF(1.0), DataScale(np.array([1e9]), 5.0))
+        assert min(points)[0] == pytest.approx(np.log(1e4))  # its own value of 1, clipped into the bounds
 
     def test_columns_of_very_different_size(self, data):
         X, y, segments = data
         kernel = 1.0 * OnColumns(Matern(nu=1.5), 0) * OnColumns(Matern(nu=1.5), 1) + WhiteKernel()
-        result = learn(kernel, X * [1e-7, 1e7], y, segments)
+        result = learn(kernel, X * [1e-7, 1e7], y, segments, conditioning_size=0)
         assert result.converged
         assert result.kernel.k2.noise_level == pytest.approx(0.1, rel=0.2)
 
@@ -244,17 +309,17 @@ class TestStart:
         X, _, segments = data
         for y, mean in ((np.zeros(2000), None), (np.full(2000, 4.0), "constant")):
             with pytest.raises(ValueError, match="y is constant"):
-                learn(DEFAULT, X, y, segments, mean=mean)
+                learn(DEFAULT, X, y, segments, mean=mean, conditioning_size=0)
 
 
 class TestWhatCannotBeKnown:
-    @pytest.mark.parametrize("method", ["composite_likelihood", "fisher_average"])
-    def test_parameters_that_cannot_be_told_apart(self, data, method):
+    @pytest.mark.parametrize("learning", ["composite_likelihood", "fisher_average"])
+    def test_parameters_that_cannot_be_told_apart(self, data, learning):
         X, y, segments = data
         kernel = ConstantKernel() * (ConstantKernel() * Matern(nu=1.5)) + WhiteKernel()
         message = "k1__k1__constant_value, k1__k2__k1__constant_value.*one from another"
         with pytest.warns(ConvergenceWarning, match=message):
-            result = learn(kernel, X, y, segments[:4], method=method)
+            result = learn(kernel, X, y, segments[:4], learning=learning, conditioning_size=0)
         np.testing.assert_array_equal(np.isinf(result.theta_standard_errors), [True, True, False, False])
 
     def test_singular_information_is_infinite_variance(self):
@@ -270,7 +335,14 @@ class TestWhatCannotBeKnown:
         for part in segments:
             root = np.linalg.cholesky(0.05 * RBF(0.7)(X[part]) + 1e-9 * np.eye(len(part)))
             y[part] += root @ rng.normal(size=len(part))
-        result = learn(1.0 * RBF(0.7) + WhiteKernel(), X, y, segments, tolerance=0.3)
+        result = learn(
+            1.0 * RBF(0.7) + WhiteKernel(),
+            X,
+            y,
+            segments,
+            learning=CompositeLikelihood(tolerance=0.3),
+            conditioning_size=0,
+        )
         assert result.kernel.k1.k1.constant_value == pytest.approx(0.05, rel=0.5)
         assert (result.theta_standard_errors < 0.6).all()
 
@@ -278,19 +350,19 @@ class TestWhatCannotBeKnown:
     def test_a_singular_covariance_is_told(self):
         t = np.arange(0, 30, 0.1)[:, None]
         with pytest.warns(NumericalWarning, match="singular in double precision.*distorts the estimates") as told:
-            learn(1.0 * RBF(), t, np.sin(t[:, 0]), segment(t, 100, "sequential"))
+            learn(1.0 * RBF(), t, np.sin(t[:, 0]), segment(t, 100, "sequential"), conditioning_size=0)
         assert {warning.category for warning in told} <= {NumericalWarning, ConvergenceWarning}
 
     def test_basis_functions_that_are_not_needed(self, data):
         X, y, segments = data
         X = np.concatenate([X, np.zeros((len(X), 1)), np.ones((len(X), 1))], axis=1)
         kernel = 1.0 * Matern(nu=1.5) + WhiteKernel()
-        result = learn(kernel, X, y + 7, segments[:4], mean="linear")
+        result = learn(kernel, X, y + 7, segments[:4], mean="linear", conditioning_size=0)
         assert np.isfinite(result.mean_covariance).all()
         for belief in (
             posterior(result.kernel, X, y + 7, X[:3], Composite.full(400), mean=result.mean),
             posterior(result.kernel, X, y + 7, X[:3], Composite.full(400), mean=result.mean, inducing=X[:50]),
-            nearest(result.kernel, X, y + 7, X[:3], size=50, mean=result.mean),
+            nearest(result.kernel, X, y + 7, X[:3], mean=result.mean, n_neighbors=50),
         ):
             assert (np.abs(belief.mean - y[:3] - 7) < 2).all()
 
@@ -303,31 +375,34 @@ def test_a_gradient_that_is_no_number(data):
 
     X, y, segments = data
     with pytest.raises(np.linalg.LinAlgError, match="Broken.* gradient that is not finite"):
-        learn(Broken(1.0) + WhiteKernel(), X, y, segments[:2])
+        learn(Broken(1.0) + WhiteKernel(), X, y, segments[:2], conditioning_size=0)
 
 
-def test_progress_bar_is_for_terminals_only():
+def test_progress_bar_is_for_terminals_only(monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
 
+    monkeypatch.setattr("compositegp.progress._DELAY", 0.0)
     for stream, drawn in ((Terminal(), True), (io.StringIO(), False)):
-        reporter = Reporter(None, True, 10, stream)
-        reporter.tell(Progress(5, 500.0, -1.5, np.zeros(2), np.array([0.1, 0.2])))
+        monkeypatch.setattr("sys.stderr", stream)
+        reporter = Reporter(None, True, 10)
+        reporter.report(Progress(5, 500.0, -1.5, np.zeros(2), np.array([0.1, 0.2])))
+        time.sleep(0.3)
         reporter.close()
         text = stream.getvalue()
-        assert ("5/10 segments" in text and "0.200" in text and text.endswith("\n")) == drawn
+        assert ("learning" in text and "50%" in text) == drawn
         assert bool(text) == drawn
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "guess"}, "method must be one of composite_likelihood, fisher_average"),
-        ({"start": "anywhere"}, "start must be data or kernel"),
+        ({"learning": "guess"}, "learning must be one of 'composite_likelihood', 'fisher_average'"),
+        ({"learning": CompositeLikelihood(start="anywhere")}, "start must be data or kernel"),
         ({"on_interrupt": "ignore"}, "on_interrupt must be raise or return"),
-        ({"tolerance": 0}, "tolerance must be a positive number or None"),
-        ({"tolerance": "small"}, "tolerance must be"),
+        ({"learning": CompositeLikelihood(0)}, "tolerance must be a positive number or None"),
+        ({"learning": CompositeLikelihood("small")}, "tolerance must be"),
         ({"kernel": RBF(1.0, "fixed")}, "has no free hyper-parameter"),
         ({"conditioning_size": 2.5}, "conditioning_size must be"),
         ({"conditioning_size": 5, "terms": Composite.full(6)}, "conditioning_size is for segments"),
@@ -339,8 +414,8 @@ def test_progress_bar_is_for_terminals_only():
         ({"terms": [[0, 99]]}, "terms name point 99, but X has only 6"),
         ({"mean": Estimated("constant", [1.0], [[1.0]])}, "mean is an Estimated"),
         ({"conditioning_size": -1}, "conditioning_size must be"),
-        ({"n_restarts": 2.5}, "n_restarts must be"),
-        ({"terms": Composite([(np.arange(6), -1.0)])}, "no positive weight"),
+        ({"learning": FisherAverage(n_restarts=2.5)}, "n_restarts must be"),
+        ({"terms": Composite([(np.arange(6), -1.0)])}, "a total weight that is not positive"),
         ({"kernel": 1.0 * RBF([1.0, 1.0, 1.0]) + WhiteKernel()}, "3 length scales, but the points have 2"),
         ({"y": [1.0, 2.0]}, r"y has 2 value\(s\)"),
     ],
@@ -364,7 +439,7 @@ def test_scoring_finds_the_maximum_of_a_quadratic_in_a_box(seed, p):
         away = centre - theta
         return Score(-0.5 * away @ fisher @ away, fisher @ away, fisher, np.zeros((1, 1)), 1.0, 0.0)
 
-    found = maximise(evaluate, start, np.zeros(0), bounds)
+    found = maximize(evaluate, start, np.zeros((0, 1)), bounds)
     best = minimize(
         lambda theta: (0.5 * (centre - theta) @ fisher @ (centre - theta), fisher @ (theta - centre)),
         np.clip(start, *bounds.T),

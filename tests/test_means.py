@@ -16,7 +16,6 @@ from compositegp import (
     prior,
     project,
     segment,
-    update,
 )
 
 KERNEL = 0.5 * Matern(0.8, nu=1.5) + WhiteKernel(0.1)
@@ -50,7 +49,7 @@ def test_flat_prior_is_universal_kriging(problem, mean, functions):
     beta, beta_covariance, *moments = universal_kriging(KERNEL, X, y, Z, functions)
     for belief in (
         posterior(KERNEL, X, y, Z, Composite.full(60), mean=mean),
-        update(prior(KERNEL, Z, mean=mean), KERNEL, Z, X, y, mean=mean),
+        prior(KERNEL, Z, mean=mean).update(X, y),
     ):
         assert_same(belief, moments, atol=1e-7)
         np.testing.assert_allclose(belief.coefficients, beta, rtol=1e-7)
@@ -111,7 +110,7 @@ def test_segments_are_independent_given_latent_and_coefficients(problem, rng, m)
     assert_same(posterior(KERNEL, X, y, Z, Composite.marginal(segments), mean=mean), expected, atol=1e-6)
     belief = prior(KERNEL, Z, mean=mean)
     for part in segments:
-        belief = update(belief, KERNEL, Z, X[part], y[part], mean=mean)
+        belief = belief.update(X[part], y[part])
     assert_same(belief, expected, atol=1e-6)
     np.testing.assert_allclose(belief.coefficients, (covariance @ shift)[m:], rtol=1e-6)
 
@@ -197,12 +196,12 @@ class RepeatsWeekly(RBF):
     [
         (Basis("quadratic"), 'functions must be "constant", "linear"'),
         (Basis(lambda X: np.ones(len(X))), r"basis functions of shape \(3, q\)"),
-        (Basis("constant", prior_mean=[1.0, 2.0]), r"coefficients has 2 value\(s\)"),
+        (Basis("constant", prior_mean=[1.0, 2.0]), r"coefficients must be finite numbers of shape \(1,\)"),
         (Basis("constant", prior_covariance=[[1.0, 0.0]]), r"symmetric matrix of shape \(1, 1\)"),
         (Basis("constant", prior_covariance=[[-1.0]]), "not positive definite"),
         (Estimated("constant", [1.0], [1.0]), r"symmetric matrix of shape \(1, 1\)"),
         (Estimated("constant", [1.0], [[-1.0]]), "not positive definite"),
-        (Estimated("constant", [1.0, 2.0], np.eye(2)), r"coefficients has 2 value\(s\)"),
+        (Estimated("constant", [1.0, 2.0], np.eye(2)), r"coefficients must be finite numbers of shape \(1,\)"),
     ],
 )
 def test_bad_means(mean, message):
@@ -220,11 +219,7 @@ def test_basis_functions_that_cannot_be_told_apart(problem):
 def test_another_mean_than_the_belief_began_with(problem):
     X, y, Z = problem
     with pytest.raises(ValueError, match="mean is not the one that belief began with"):
-        update(prior(KERNEL, Z, mean="linear"), KERNEL, Z, X, y)
-    with pytest.raises(ValueError, match="mean is not the one that belief began with"):
         project(prior(KERNEL, Z, mean="linear"), KERNEL, Z)
-    with pytest.raises(ValueError, match="mean is not the one that belief began with"):
-        update(prior(KERNEL, Z, mean="constant"), KERNEL, Z, X, y, mean="linear")
     with pytest.raises(ValueError, match="mean must be known for a committee"):
         committee(KERNEL, X, y, Z, segment(X, 20), mean="linear")
 

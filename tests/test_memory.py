@@ -5,11 +5,13 @@ import sys
 
 import pytest
 
+from compositegp import CompositeSum, Nearest
+
 SCRIPT = """
 import resource, sys, warnings
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from compositegp import CompositeGPRegressor
+from compositegp import CompositeGPRegressor, CompositeSum, Nearest
 
 n, m, limit, options = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), eval(sys.argv[4])
 rng = np.random.default_rng(0)
@@ -23,7 +25,7 @@ assert np.isfinite(mean).all() and np.isfinite(std).all()
 print(f"{used:.0f} MB")
 assert used < limit, f"{used:.0f} MB"
 """
-PLAIN = {"prediction": "composite", "segment_size": 128, "conditioning_size": 0, "group_size": 64}
+PLAIN = {"segment_size": 128, "conditioning_size": 0, "prediction": CompositeSum(group_size=64)}
 
 
 def run(n, m, limit, options):
@@ -33,12 +35,14 @@ def run(n, m, limit, options):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("options", [{"n_neighbors": 16, "group_size": 16}, PLAIN], ids=["nearest", "composite"])
+@pytest.mark.parametrize(
+    "options", [{"prediction": Nearest(n_neighbors=16, group_size=16)}, PLAIN], ids=["nearest", "composite"]
+)
 def test_many_test_points(options):
     run(5_000, 60_000, 200, options)  # the covariance of all the test points with the data would be 2,400 MB
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"n_neighbors": 64}, PLAIN], ids=["nearest", "composite"])
+@pytest.mark.parametrize("options", [{"prediction": Nearest(n_neighbors=64)}, PLAIN], ids=["nearest", "composite"])
 def test_a_million_test_points_against_a_hundred_thousand_observations(options):
     run(100_000, 1_000_000, 2000, options)

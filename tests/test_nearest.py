@@ -23,7 +23,7 @@ def test_all_observations_are_the_exact_gp(problem, group_size):
     X, y, Z = problem
     mean, covariance = exact_gp(KERNEL, X, y, Z)
     for size in (150, 1000):
-        found = nearest(KERNEL, X, y, Z, size=size, group_size=group_size)
+        found = nearest(KERNEL, X, y, Z, group_size=group_size, n_neighbors=size)
         np.testing.assert_allclose(found.mean, mean, atol=1e-8)
         np.testing.assert_allclose(found.variance, np.diag(covariance), atol=1e-8)
 
@@ -31,7 +31,7 @@ def test_all_observations_are_the_exact_gp(problem, group_size):
 def test_each_point_has_its_own_term(problem, rng):
     X, y, Z = problem
     noise = rng.uniform(0, 0.5, size=150)
-    found = nearest(KERNEL, X, y, Z, size=20, noise_variance=noise, mean=1.0)
+    found = nearest(KERNEL, X, y, Z, noise_variance=noise, mean=1.0, n_neighbors=20)
     for z, mean, variance in zip(Z, found.mean, found.variance, strict=True):
         near = np.argsort((((X - z) / [0.5, 2.0]) ** 2).sum(axis=1))[:20]
         term = posterior(KERNEL, X, y, z[None], Composite([(near, 1.0)]), noise_variance=noise, mean=1.0)
@@ -41,9 +41,9 @@ def test_each_point_has_its_own_term(problem, rng):
 
 def test_more_observations_are_never_less_certain(problem):
     X, y, Z = problem
-    variances = [nearest(KERNEL, X, y, Z, size=size).variance for size in (1, 5, 20, 150)]
+    variances = [nearest(KERNEL, X, y, Z, n_neighbors=size).variance for size in (1, 5, 20, 150)]
     assert (np.diff(variances, axis=0) < 1e-12).all()
-    grouped = nearest(KERNEL, X, y, Z, size=40, group_size=5)
+    grouped = nearest(KERNEL, X, y, Z, group_size=5, n_neighbors=40)
     assert (grouped.variance > variances[-1] - 1e-12).all()
 
 
@@ -51,7 +51,7 @@ def test_estimated_coefficients_are_universal_kriging(problem):
     X, y, Z = problem
     y = y + linear(X) @ [40.0, 2.0, -3.0]
     beta, covariance, mean, expected = universal_kriging(KERNEL, X, y, Z, linear)
-    found = nearest(KERNEL, X, y, Z, size=150, group_size=6, mean=Estimated("linear", beta, covariance))
+    found = nearest(KERNEL, X, y, Z, group_size=6, mean=Estimated("linear", beta, covariance), n_neighbors=150)
     np.testing.assert_allclose(found.mean, mean, atol=1e-8)
     np.testing.assert_allclose(found.variance, np.diag(expected), atol=1e-8)
 
@@ -60,18 +60,18 @@ def test_estimated_coefficients_are_universal_kriging(problem):
 def test_any_number_of_processes_or_threads(backend):
     rng = np.random.default_rng(0)
     X, y, Z = rng.uniform(0, 5, size=(1000, 2)), rng.normal(size=1000), rng.uniform(0, 5, size=(400, 2))
-    one = nearest(KERNEL, X, y, Z, size=200, group_size=2)
+    one = nearest(KERNEL, X, y, Z, group_size=2, n_neighbors=200)
     for _ in range(3):  # threads are not the same every time
         with joblib.parallel_config(backend=backend):
-            two = nearest(KERNEL, X, y, Z, size=200, group_size=2, n_jobs=2)
+            two = nearest(KERNEL, X, y, Z, group_size=2, n_jobs=2, n_neighbors=200)
         np.testing.assert_array_equal(one.mean, two.mean)
         np.testing.assert_array_equal(one.variance, two.variance)
 
 
 def test_bad_arguments(problem):
     X, y, Z = problem
-    with pytest.raises(ValueError, match="size must be"):
-        nearest(KERNEL, X, y, Z, size=0)
+    with pytest.raises(ValueError, match="n_neighbors must be"):
+        nearest(KERNEL, X, y, Z, n_neighbors=0)
     with pytest.raises(ValueError, match="group_size must be"):
         nearest(KERNEL, X, y, Z, group_size=0)
     with pytest.raises(ValueError, match="Z has 1 column"):

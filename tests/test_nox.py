@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from oracles import exact_gp
 
-from compositegp import Composite, posterior
+from compositegp import Composite, Estimated, posterior
 from compositegp.datasets import author_errors, locate, stockholm_nox
-from compositegp.paper import choices, forecast_day, learn_model, nox
+from compositegp.forecasting import Season, kernel_of
+from compositegp.paper import Model, choices, forecast_day, learn_model, nox
 from compositegp.paper.nox_study import _origins, _weights
 
 
@@ -48,13 +50,14 @@ def test_loader_of_an_incomplete_series(file, tmp_path, what):
         stockholm_nox("essingeleden", tmp_path / "bad.csv")
 
 
-def test_where_files_are_looked_for(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COMPOSITEGP_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match="COMPOSITEGP_DATA"):
-        locate("file.csv")
+def test_files_are_looked_for_in_one_folder_only(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "file.csv").touch()
+    for folder in (tmp_path, tmp_path / "data"):  # where a user happens to be does not matter
+        monkeypatch.chdir(folder)
+        monkeypatch.delenv("COMPOSITEGP_DATA", raising=False)
+        with pytest.raises(FileNotFoundError, match="COMPOSITEGP_DATA"):
+            locate("file.csv")
     monkeypatch.setenv("COMPOSITEGP_DATA", str(tmp_path / "data"))
     assert locate("file.csv").exists()
     (tmp_path / "errors.csv").write_text("method,config,rmse\ngp,1weeks,50\n")
@@ -62,15 +65,26 @@ def test_where_files_are_looked_for(tmp_path, monkeypatch):
         author_errors(tmp_path / "errors.csv")
 
 
-def test_the_study_runs_and_its_claims_hold(file, tmp_path):
+def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, tmp_path):
     experiment = nox.run(tmp_path, days=5, weeks=10, stations=("essingeleden",), history=1000, path=file)
     table = pd.read_csv(tmp_path / "nox.csv")
     assert set(table["mean"]) == {"profile", "constant"}
     assert len(table) == 2 * 9
-    profile = table[table["mean"] == "profile"].set_index("method")
-    assert profile.loc["CGP 5 weeks", "seconds"] < profile.loc["GP", "seconds"]
-    assert profile.loc["default, latest 1024", "RMSE of mean"] < 1.03 * profile.loc["GP", "RMSE of mean"]
-    assert profile["coverage 95 %"].between(0.5, 1.0).all()
+    # The verdicts are those of the table; seconds are for benchmarks, not for tests.
+    verdicts = {claim.text: claim.holds for claim in experiment.claims if "time" not in claim.text}
+    errors = table.set_index(["mean", "method"])["RMSE of mean"]
+    gaps = {kind: (errors[kind] - errors[kind, "GP"]).abs() for kind in ("profile", "constant")}
+    default = errors["profile", "default, latest 1024"] < 1.01 * errors["profile", "GP"]
+    assert verdicts == {
+        "essingeleden, profile mean: longer segments close the gap to the GP": gaps["profile"]["CGP 5 weeks"]
+        < gaps["profile"]["CGP 1 weeks"],
+        "(not in the paper) essingeleden: this library's default is as accurate as the GP": default,
+        "essingeleden, constant mean: longer segments close the gap to the GP": gaps["constant"]["CGP 5 weeks"]
+        < gaps["constant"]["CGP 1 weeks"],
+    }
+    assert all(
+        holds for text, holds in verdicts.items() if "constant mean" not in text
+    )  # which five days do not show
     assert {file for file, _ in experiment.pictures} <= {path.name for path in tmp_path.iterdir()}
 
 
@@ -104,15 +118,34 @@ def test_a_days_forecast_is_log_normal(file):
     assert (shown["q0.975"] - shown["q0.5"] > shown["q0.5"] - shown["q0.025"]).all()  # skewed
 
 
-def test_the_same_study_on_a_series_with_gaps(file, tmp_path):
+def test_the_same_study_on_a_series_with_gaps(file, tmp_path, monkeypatch):
+    """Scores are those of predictions by dense algebra, from the hours that there are."""
     series = stockholm_nox("essingeleden", file)
     holes = series.drop(series.index[[700, 701, 702, 1500, *range(2050, 2070)]])
-    first = pd.Timestamp("2014-01-01")
+    first, level = pd.Timestamp("2014-01-01"), 3.0
+    seasons = [Season("day", 24.0), Season("week", 168.0)]
+    model = Model(kernel_of(seasons, 1.0), Estimated("constant", np.array([level]), np.zeros((1, 1))))
+    monkeypatch.setattr(nox, "learn_model", lambda *_: model)
     experiment = nox.run_elsewhere(tmp_path, days=2, weeks=10, series=holes, first=first)
-    table = pd.read_csv(tmp_path / "nox.csv").set_index(["mean", "method"])
     assert "file was not found" in experiment.setting
-    assert table.loc[("profile", "default"), "RMSE of mean"] > 0
-    assert table["coverage 95 %"].between(0.3, 1.0).all()
+    table = pd.read_csv(tmp_path / "nox.csv").set_index(["mean", "method"])
+    hours, y = np.asarray((holes.index - holes.index[0]) / pd.Timedelta(hours=1)), holes.to_numpy()
+    means, stds, observed = [], [], []
+    for day in (first, holes.index[-1].floor("D") - pd.Timedelta(days=1)):
+        start = (day - holes.index[0]) / pd.Timedelta(hours=1)
+        past, now = (hours >= start - 10 * 168) & (hours < start), (hours >= start) & (hours < start + 24)
+        mean, covariance = exact_gp(model.kernel, hours[past, None], np.log(y[past]) - level, hours[now, None])
+        means.append(level + mean)
+        stds.append(np.sqrt(np.diag(covariance) + model.noise))
+        observed.append(y[now])
+    mean, std, observed = map(np.concatenate, (means, stds, observed))
+    for kind in ("profile", "constant"):
+        row = table.loc[(kind, "GP")]
+        expected = np.sqrt(np.mean((np.exp(mean + std**2 / 2) - observed) ** 2))
+        assert row["RMSE of mean"] == pytest.approx(expected, rel=1e-6)
+        assert row["MAE of median"] == pytest.approx(np.mean(np.abs(np.exp(mean) - observed)), rel=1e-6)
+        inside = np.abs(np.log(observed) - mean) < 1.959964 * std
+        assert row["coverage 95 %"] == pytest.approx(inside.mean())
 
 
 def test_without_the_file_the_other_series_is_taken(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from oracles import exact_gp
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from compositegp import Composite, posterior
+from compositegp.paper import spatial
 
 KERNEL = Matern(1.5, nu=1.5) + WhiteKernel(0.1)
 
@@ -112,7 +113,11 @@ class TestSlip3InformationGain:
 
 
 def test_slip_4_size_of_the_test_set():
-    assert 64 * 64 - 3840 == 16 * 16 == 256  # the paper says 512
+    grid, held = spatial.held_out_box()
+    assert len(grid) == 64 * 64
+    assert (~held).sum() == 3840  # as in the paper
+    assert held.sum() == 256  # the paper says 512
+    np.testing.assert_array_equal(np.ptp(grid[held], axis=0), [15, 15])
 
 
 def test_theorem_2_with_the_corrected_block_is_the_excess_mse(rng):

@@ -16,7 +16,6 @@ from compositegp import (
     posterior,
     prior,
     segment,
-    update,
 )
 
 TOLERANCE = {"rtol": 1e-7, "atol": 1e-8}
@@ -119,7 +118,7 @@ def test_recursion_is_the_information_sum(problem, data):
     segments = data.draw(partitions(len(X)))
     belief = prior(kernel, Z)
     for part in segments:
-        belief = update(belief, kernel, Z, X[part], y[part])
+        belief = belief.update(X[part], y[part])
     at_once = posterior(kernel, X, y, Z, Composite.marginal(segments))
     assert_same(belief, at_once, prior_scale(kernel, Z))
 
@@ -141,7 +140,7 @@ def test_belief_is_a_covariance_and_a_segment_never_raises_the_variance(problem,
     slack = 1e-9 * prior_scale(kernel, Z)
     for k, part in enumerate(segments):
         before = belief
-        belief = update(before, kernel, Z, X[part], y[part])
+        belief = before.update(X[part], y[part])
         at_once = posterior(kernel, X, y, Z, Composite.marginal(segments[: k + 1]))
         for after in (belief, at_once):
             np.testing.assert_array_equal(after.covariance, after.covariance.T)
@@ -166,7 +165,7 @@ def test_far_away_data_change_nothing(rng):
     far = np.concatenate([X, X + 1e4]), np.concatenate([y, 1e3 + y])
     both = posterior(kernel, *far, Z, Composite.marginal([np.arange(30), np.arange(30, 60)]))
     assert_same(both, alone, atol=1e-14)
-    assert_same(update(alone, kernel, Z, X + 1e4, y + 1e3), alone, atol=1e-14)
+    assert_same(alone.update(X + 1e4, y + 1e3), alone, atol=1e-14)
 
 
 @pytest.mark.parametrize("m", [4, 60])
@@ -207,7 +206,7 @@ class TestMeanAndNoise:
         ]:
             expected = exact_gp(kernel, X, y, Z, mean=function)
             assert_same(posterior(kernel, X, y, Z, Composite.full(30), mean=mean), expected)
-            assert_same(update(prior(kernel, Z, mean=mean), kernel, Z, X, y, mean=mean), expected)
+            assert_same(prior(kernel, Z, mean=mean).update(X, y), expected)
 
     def test_noise_per_point(self, rng):
         kernel = RBF(1.0)
@@ -215,7 +214,7 @@ class TestMeanAndNoise:
         noise = rng.uniform(0.1, 1, size=30)
         expected = exact_gp(kernel, X, y, Z, noise)
         assert_same(posterior(kernel, X, y, Z, Composite.full(30), noise_variance=noise), expected)
-        assert_same(update(prior(kernel, Z), kernel, Z, X, y, noise_variance=noise), expected)
+        assert_same(prior(kernel, Z).update(X, y, noise_variance=noise), expected)
 
     def test_noise_variance_is_the_white_kernel(self, rng):
         X, y, Z = rng.uniform(0, 3, size=(30, 2)), rng.normal(size=30), rng.uniform(0, 3, size=(5, 2))
@@ -243,7 +242,7 @@ class TestBelief:
         copies = X.copy(), y.copy(), Z.copy()
         before = prior(kernel, Z)
         mean, covariance = before.mean.copy(), before.covariance.copy()
-        update(before, kernel, Z, X, y)
+        before.update(X, y)
         posterior(kernel, X, y, Z, Composite.marginal(segment(X, 7)), inducing=Z)
         for array, copy in zip((X, y, Z, before.mean, before.covariance), (*copies, mean, covariance), strict=True):
             np.testing.assert_array_equal(array, copy)

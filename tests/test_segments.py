@@ -91,8 +91,8 @@ def test_constant_inputs(X):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"size": 0}, "size must be a whole number of at least 1; found 0"),
-        ({"size": 2.5}, "size must be"),
+        ({"segment_size": 0}, "segment_size must be a whole number of at least 1; found 0"),
+        ({"segment_size": 2.5}, "segment_size must be"),
         ({"scheme": "kmeans"}, "scheme must be one of sequential, interleaved, random, tree"),
         ({"scheme": [0, 1]}, "one label for each of the 3 point"),
         ({"scheme": None}, "scheme must be a name"),

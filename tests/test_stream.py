@@ -1,5 +1,7 @@
 """compositegp stream: resumed at any point with nothing lost and nothing counted twice."""
 
+import contextlib
+import io
 import json
 import os
 import random
@@ -9,14 +11,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from compositegp.cli.app import main
 from compositegp.forecasting import CompositeGPForecaster
 
-COMMAND = Path(sys.executable).parent / "compositegp"
+PROGRAM = [sys.executable, "-m", "compositegp", "stream"]
 PERIODS = 24 * 12
 
 
@@ -33,7 +37,7 @@ def values(n, start=0):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     path = tmp_path_factory.mktemp("stream") / "model.cgp"
-    CompositeGPForecaster(keep=64).fit(values(PERIODS)).save(path, time="time", target="value", horizon="6h")
+    CompositeGPForecaster(n_neighbors=64).fit(values(PERIODS)).save(path, time="time", target="value", horizon="6h")
     return path
 
 
@@ -47,10 +51,28 @@ def write(path, series, header=True):
     return path
 
 
-def run(*arguments, text=None):
-    return subprocess.run(
-        [COMMAND, "stream", *map(str, arguments)], capture_output=True, text=True, input=text, timeout=120
-    )
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments, text=""):
+    """The command in this process, with some text as standard input."""
+    out, err = io.StringIO(), io.StringIO()
+    stdin, sys.stdin = sys.stdin, io.StringIO(text)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(["stream", *map(str, arguments)])
+    finally:
+        sys.stdin = stdin
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def assert_same_forecast(found, expected):
+    """The same observations, and none of them twice, give the same forecast to the last digit."""
+    assert found.last_ == expected.last_
+    np.testing.assert_array_equal(found.predict("6h"), expected.predict("6h"))
 
 
 def test_forecasts_are_those_of_the_forecaster(model, tmp_path):
@@ -78,16 +100,14 @@ def test_standard_input_without_a_header_and_a_last_part_segment(model):
 def test_rows_read_again_are_not_counted_again(model, tmp_path):
     path = write(tmp_path / "new.csv", values(24, PERIODS))
     run(model, path)
-    before = CompositeGPForecaster.load(model)._known
+    before = CompositeGPForecaster.load(model)
     done = run(model, path)
-    after = CompositeGPForecaster.load(model)._known
-    np.testing.assert_array_equal(before.X, after.X)
-    np.testing.assert_array_equal(before.y, after.y)
+    assert_same_forecast(CompositeGPForecaster.load(model), before)
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
 
 
-def test_bad_rows_are_reported_and_skipped(model):
+def test_bad_rows_are_reported_and_skipped(model, trained):
     good = values(6, PERIODS)
     lines = good.to_csv(header=False).splitlines()
     bad = [
@@ -111,26 +131,27 @@ def test_bad_rows_are_reported_and_skipped(model):
     assert done.returncode == 0, done.stderr
     for words in (
         "line 2: it has 1 cell(s)",
-        "line 3: '2024-13-45 00:00' is no time",
+        "line 3: '2024-13-45 00:00' is not a time",
         "line 5:",
         "line 6:",
-        "line 7: 'three' is no number",
+        "line 7: 'three' is not a number",
         "line 10:",
         "line 11: 'inf' is not finite",
         "line 12:",
     ):
         assert words in done.stderr
-    known = CompositeGPForecaster.load(model)._known
-    np.testing.assert_allclose(known.y[-5:], good.drop(good.index[4]))
+    assert_same_forecast(
+        CompositeGPForecaster.load(model), CompositeGPForecaster.load(trained).update(good.drop(good.index[4]))
+    )
 
 
-def test_headers_of_other_kinds(model, tmp_path):
+def test_headers_of_other_kinds(model, trained, tmp_path):
     new = values(6, PERIODS)
     path = tmp_path / "excel.csv"
     table = pd.DataFrame({"time": new.index, "heat": 99.0, "value": new.to_numpy()})
     path.write_bytes(b"\xef\xbb\xbf" + table.to_csv(index=False).encode())
     assert run(model, path).returncode == 0
-    np.testing.assert_allclose(CompositeGPForecaster.load(model)._known.y[-6:], new)
+    assert_same_forecast(CompositeGPForecaster.load(model), CompositeGPForecaster.load(trained).update(new))
     table.rename(columns={"time": "when"}).to_csv(path, index=False)
     done = run(model, path)
     assert done.returncode == 1
@@ -145,20 +166,23 @@ def test_an_option_of_one_run_is_not_kept(model):
 
 
 def test_errors(model, tmp_path):
-    for arguments, message in (
-        ([tmp_path / "nothing.cgp"], "does not exist"),
-        ([model, tmp_path / "nothing.csv"], "does not exist"),
-        ([model, "--follow"], "--follow is for a file"),
-        ([write(tmp_path / "no_model.cgp", values(3))], "cannot be read"),
+    for arguments, code, message in (
+        ([tmp_path / "nothing.cgp"], 1, "does not exist"),
+        ([model, tmp_path / "nothing.csv"], 1, "does not exist"),
+        ([model, "--follow"], 2, "--follow is for a file"),
+        ([model, "--segment", 0], 2, "'--segment'"),
+        ([model, "--horizon", "soon"], 1, "horizon must be"),
+        ([write(tmp_path / "no_model.cgp", values(3))], 1, "cannot be read"),
     ):
         done = run(*arguments)
-        assert done.returncode == 1
+        assert done.returncode == code
+        assert "error: " in done.stderr
         assert message in done.stderr
 
 
 def follow(model, path):
     return subprocess.Popen(
-        [COMMAND, "stream", model, path, "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*PROGRAM, model, path, "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -192,7 +216,7 @@ def test_killed_at_random_it_resumes_as_if_nothing_had_been(model, trained, tmp_
     kills = 0
     for _ in range(4):
         process = subprocess.Popen(
-            [COMMAND, "stream", model, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*PROGRAM, model, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         for _ in range(random.randint(1, 40)):
             if not process.stdout.readline():
@@ -207,9 +231,7 @@ def test_killed_at_random_it_resumes_as_if_nothing_had_been(model, trained, tmp_
     assert done.returncode == 0
     straight = Path(shutil.copy(trained, tmp_path / "straight.cgp"))
     run(straight, path)
-    a, b = (CompositeGPForecaster.load(file)._known for file in (model, straight))
-    np.testing.assert_array_equal(a.X, b.X)
-    np.testing.assert_array_equal(a.y, b.y)
+    assert_same_forecast(*(CompositeGPForecaster.load(file) for file in (model, straight)))
     left = [file.name for file in tmp_path.iterdir() if file.suffix == ".tmp"]
     assert len(left) <= kills  # a killed write leaves at most its own temporary file
 
@@ -218,12 +240,12 @@ SCRIPT = """
 import io, resource, sys
 from pathlib import Path
 import numpy as np, pandas as pd
-from compositegp.cli.stream import _Stream
+from compositegp.cli.stream_session import StreamSession
 from compositegp.forecasting import CompositeGPForecaster
 
 path, count = Path(sys.argv[1]), int(sys.argv[2])
 model, more = CompositeGPForecaster.load_with(path)
-stream = _Stream(model, path, more, 6, "6h")
+stream = StreamSession(model, path, more, 6, "6h")
 stamps = pd.date_range(model.last_ + pd.Timedelta(hours=1), periods=6 * count, freq="h")
 sizes = []
 sys.stdout = open("/dev/null", "w")

@@ -4,47 +4,69 @@ A composite is a list of (index set, weight) terms; everything is a weighted sum
 Gaussian process's quantity on that small set.
 """
 
-from compositegp import analysis, simulate
-from compositegp.backend import NumericalWarning, use_device
-from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
-from compositegp.estimators import CompositeGPRegressor
-from compositegp.kernels import OnColumns
-from compositegp.learning import LearningResult, Progress, RecursiveEstimate, learn
-from compositegp.means import Basis, Constant, Estimated, Linear, PeriodicLevels
-from compositegp.posteriors import (
-    Belief,
-    FactoredComposite,
-    Marginals,
-    committee,
-    factorize,
-    nearest,
-    posterior,
-    prior,
-    project,
-    update,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compositegp import analysis, design, simulate
+    from compositegp.backend import NumericalWarning, use_device
+    from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
+    from compositegp.estimators import CompositeGPRegressor
+    from compositegp.kernels import OnColumns
+    from compositegp.learning import (
+        CompositeLikelihood,
+        FisherAverage,
+        LearningResult,
+        Progress,
+        RecursiveEstimate,
+        learn,
+    )
+    from compositegp.means import Basis, Constant, Estimated, Linear, PeriodicLevels
+    from compositegp.posteriors import (
+        Belief,
+        FactoredComposite,
+        Marginals,
+        committee,
+        factorize,
+        nearest,
+        posterior,
+        prior,
+        project,
+    )
+    from compositegp.prediction import Committee, CompositeSum, Inducing, Nearest, PredictionMethod, Predictor
+    from compositegp.predictive import PredictiveDistribution
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Basis",
     "Belief",
+    "Committee",
     "Composite",
     "CompositeGPRegressor",
+    "CompositeLikelihood",
+    "CompositeSum",
     "Constant",
     "Estimated",
     "FactoredComposite",
+    "FisherAverage",
+    "Inducing",
     "LearningResult",
     "Linear",
     "Marginals",
+    "Nearest",
     "NumericalWarning",
     "OnColumns",
     "PeriodicLevels",
+    "PredictionMethod",
+    "PredictiveDistribution",
+    "Predictor",
     "Progress",
     "RecursiveEstimate",
     "analysis",
     "committee",
     "conditioning_sets",
+    "design",
     "factorize",
     "fisher_information",
     "learn",
@@ -54,6 +76,59 @@ __all__ = [
     "project",
     "segment",
     "simulate",
-    "update",
     "use_device",
 ]
+
+_HOMES = {
+    "Basis": "compositegp.means",
+    "Belief": "compositegp.posteriors",
+    "Committee": "compositegp.prediction",
+    "Composite": "compositegp.composite",
+    "CompositeGPRegressor": "compositegp.estimators",
+    "CompositeLikelihood": "compositegp.learning",
+    "CompositeSum": "compositegp.prediction",
+    "Constant": "compositegp.means",
+    "Estimated": "compositegp.means",
+    "FactoredComposite": "compositegp.posteriors",
+    "FisherAverage": "compositegp.learning",
+    "Inducing": "compositegp.prediction",
+    "LearningResult": "compositegp.learning",
+    "Linear": "compositegp.means",
+    "Marginals": "compositegp.posteriors",
+    "Nearest": "compositegp.prediction",
+    "NumericalWarning": "compositegp.backend",
+    "OnColumns": "compositegp.kernels",
+    "PeriodicLevels": "compositegp.means",
+    "PredictionMethod": "compositegp.prediction",
+    "PredictiveDistribution": "compositegp.predictive",
+    "Predictor": "compositegp.prediction",
+    "Progress": "compositegp.learning",
+    "RecursiveEstimate": "compositegp.learning",
+    "committee": "compositegp.posteriors",
+    "conditioning_sets": "compositegp.composite",
+    "factorize": "compositegp.posteriors",
+    "fisher_information": "compositegp.composite",
+    "learn": "compositegp.learning",
+    "nearest": "compositegp.posteriors",
+    "posterior": "compositegp.posteriors",
+    "prior": "compositegp.posteriors",
+    "project": "compositegp.posteriors",
+    "segment": "compositegp.composite",
+    "use_device": "compositegp.backend",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for, so that the command line starts quickly."""
+    if name in _HOMES:
+        found = getattr(import_module(_HOMES[name]), name)
+    elif name in __all__:
+        found = import_module(f"compositegp.{name}")
+    else:
+        raise AttributeError(f"module 'compositegp' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

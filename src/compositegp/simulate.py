@@ -1,4 +1,4 @@
-"""Draws of stationary Gaussian fields on grids, exact and fast, by circulant embedding."""
+"""Exact draws of stationary Gaussian fields on grids, by circulant embedding."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats
-from compositegp.kernels import diagonal, gram
+from compositegp.kernels import gram, noise_variance
 from compositegp.validation import check_count, check_kernel
 
-_MOST_POINTS = 2**26  # of the embedding
-_ROUNDING = 1e-10  # negative eigenvalue, over the largest, that is but rounding
+_MOST_POINTS = 2**26  # largest number of points of a torus: 1 GiB of complex numbers
+_ROUNDING = 1e-10  # a negative eigenvalue smaller than this part of the largest is a rounding error
 
 
 def stationary_field(
@@ -26,14 +26,14 @@ def stationary_field(
     """Draw a stationary Gaussian process with zero mean on a regular grid of one or two dimensions.
 
     The covariance of the grid is embedded in that of a torus, which the FFT diagonalises (Dietrich and Newsam 1997).
-    The torus is enlarged until the embedding is non-negative, so that draws have exactly the kernel's covariance.
+    The torus is enlarged until it has no negative eigenvalue, so that draws have exactly the kernel's covariance.
 
     Parameters
     ----------
     kernel : scikit-learn kernel
         Stationary, and even in each column: the sign of a lag does not matter. A WhiteKernel part is noise.
     shape : int or (int, int)
-        Points along each axis.
+        Number of points along each axis.
     spacing : float or (float, float)
         Distance between them.
     n_draws : int
@@ -42,6 +42,12 @@ def stationary_field(
     Returns
     -------
     array of shape (n_draws, *shape)
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> stationary_field(Matern(5.0), (64, 32), n_draws=3, random_state=0).shape
+    (3, 64, 32)
     """
     sizes = [check_count(size, "shape") for size in np.atleast_1d(shape).tolist()]
     if len(sizes) not in (1, 2):
@@ -62,8 +68,7 @@ def stationary_field(
         normal = generator.standard_normal((2, *roots.shape))
         found = np.fft.fftn(roots * (normal[0] + 1j * normal[1]), axes=axes)[inside]
         fields += [found.real, found.imag]
-    origin = np.zeros((1, len(sizes)))
-    noise = float(diagonal(kernel, origin)[0] - diagonal(kernel, origin, noise=False)[0])
+    noise = float(noise_variance(kernel, np.zeros((1, len(sizes))))[0])
     drawn = np.stack(fields[:count])
     if noise > 0:
         drawn = drawn + np.sqrt(noise) * generator.standard_normal(drawn.shape)
@@ -71,7 +76,7 @@ def stationary_field(
 
 
 def _embedding(kernel: Kernel, sizes: list[int], steps: Floats) -> Floats:
-    """Roots of the eigenvalues of the smallest torus that will do, over its number of points."""
+    """Roots of the eigenvalues, over the number of points, of the smallest torus without negative eigenvalues."""
     period = [2 * max(size - 1, 1) for size in sizes]
     while np.prod(period) <= _MOST_POINTS:
         lags = [step * np.minimum(np.arange(m), m - np.arange(m)) for step, m in zip(steps, period, strict=True)]

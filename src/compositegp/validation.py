@@ -38,10 +38,10 @@ def check_points(X: Any, name: str, n_columns: int | None = None) -> Floats:
     return np.ascontiguousarray(points)
 
 
-def check_targets(y: Any, n_samples: int, name: str = "y") -> Floats:
-    """Targets as a float64 array (n_samples,), finite."""
+def check_targets(y: Any, n_samples: int, name: str = "y", *, several: bool = False) -> Floats:
+    """Targets as a float64 array (n_samples,), finite; with `several` outputs allowed, (n_samples, t) too."""
     targets = _as_floats(y, name)
-    if targets.ndim != 1:
+    if targets.ndim != 1 and not (several and targets.ndim == 2 and targets.shape[1]):
         raise ValueError(
             f"{name} must have one axis, one value for each point; found shape {targets.shape}. "
             f"Use {name}.ravel() if there is a single column."
@@ -113,10 +113,10 @@ def _check_indices(indices: Any, name: str) -> Indices:
     return array.astype(np.intp)
 
 
-def check_count(value: Any, name: str) -> int:
-    """A whole number ≥ 1."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; found {value!r}.")
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; found {value!r}.")
     return int(value)
 
 

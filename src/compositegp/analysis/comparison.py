@@ -1,4 +1,4 @@
-"""What a composite costs against the exact Gaussian process, before any data are seen."""
+"""Comparison of a composite with the exact Gaussian process, before any data are seen."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,20 +6,19 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.analysis.excess_error import actual_mse, quadratic_form
-from compositegp.analysis.linear_predictor import Predictor, predictor
-from compositegp.analysis.problem import nearest_to, without_data
+from compositegp.analysis.excess_error import actual_mse, excess_mse
+from compositegp.analysis.linear_predictor import Predictor, neighborhood, predictor, without_data
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, check_composite
 from compositegp.validation import check_count, check_points
 
-_FAITHFUL = 0.1  # relative difference between claimed and actual variance that is not worth a word
-_SAME_INFORMATION = 0.01  # nats
+_FAITHFUL = 0.1  # a claimed variance within this part of the actual one counts as right
+_SAME_INFORMATION = 0.01  # nats within which two informations count as equal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """What a composite claims, what it does, and what the exact Gaussian process would do; averaged over data.
+    """Claimed and actual errors of a composite and of the exact Gaussian process, averaged over data.
 
     Attributes
     ----------
@@ -42,9 +41,18 @@ class Report:
         With inducing points it is Σ w I(u; y_S), about these.
     pointwise_exact, pointwise_sum : arrays of shape (M,)
         The exact information, and the paper's index, about each test value alone.
-    neighbourhood : int or None
-        None where the exact GP has all the data. A number where it has only so many points nearest to the test points:
-        then `exact_variance` is an upper bound, `excess_mse` and `information_exact` are lower bounds.
+    neighborhood : int or None
+        None where the exact GP has all the data. Otherwise the number of points, nearest to the test points, that it
+        has: `exact_variance` is then an upper bound, `excess_mse` and `information_exact` are lower bounds.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.arange(20.0)[:, None]
+    >>> halves = Composite.marginal([np.arange(10), np.arange(10, 20)])
+    >>> report = compare(RBF(3.0) + WhiteKernel(0.1), X, [[9.5], [15.5]], halves)
+    >>> print(report.confidence)
+    ['under-confident' 'faithful']
     """
 
     claimed_variance: Floats
@@ -56,22 +64,12 @@ class Report:
     information_sum: float
     pointwise_exact: Floats
     pointwise_sum: Floats
-    neighbourhood: int | None
+    neighborhood: int | None
 
     @property
     def total_correlation(self) -> float:
-        """T = Σ w I(z; y_S) − gain, what the paper's Theorem 3 leaves out; for a marginal composite never negative."""
+        """T = Σ w I(z; y_S) − gain, which the paper's Theorem 3 omits; never negative for a marginal composite."""
         return self.information_sum - self.information_composite
-
-    @property
-    def theorem_3_printed(self) -> float:
-        """I(z; y) − Σ I(z; y_k): the difference of information gains as the paper prints it."""
-        return self.information_exact - self.information_sum
-
-    @property
-    def theorem_3_corrected(self) -> float:
-        """I(z; y) less the information gain that the composite really has."""
-        return self.information_exact - self.information_composite
 
     @property
     def confidence(self) -> Any:
@@ -89,12 +87,12 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """All of it in a few lines."""
+        """The comparison in three lines of text."""
         over, same, under = (
             int((self.confidence == name).sum()) for name in ("over-confident", "faithful", "under-confident")
         )
         redundant, synergistic = (int((self.redundancy == name).sum()) for name in ("redundant", "synergistic"))
-        bound = "" if self.neighbourhood is None else f" (or more: against the {self.neighbourhood} nearest points)"
+        bound = "" if self.neighborhood is None else f" (or more: against the {self.neighborhood} nearest points)"
         share = self.excess_mse.mean() / max(self.exact_variance.mean(), np.finfo(np.float64).tiny)
         return (
             f"Mean squared error {self.actual_mse.mean():.4g}, {share:.1%} above the exact GP's "
@@ -107,7 +105,7 @@ class Report:
 
     @property
     def table(self) -> dict[str, Any]:
-        """What is known of each test point, as columns of length M: for ``pandas.DataFrame(report.table)``."""
+        """One row for each test point, as columns of length M: for ``pandas.DataFrame(report.table)``."""
         return {
             "exact_variance": self.exact_variance,
             "actual_mse": self.actual_mse,
@@ -132,38 +130,48 @@ def compare(
     inducing: Any = None,
     noise_variance: Any = None,
     exact_limit: int = 6000,
-    neighbours: int = 3000,
+    n_neighbors: int = 3000,
 ) -> Report:
-    """Compare a composite with the exact Gaussian process; no data are needed, everything is averaged over them.
+    """Compare a composite with the exact Gaussian process. No targets are needed: errors are averaged over data.
 
     Parameters
     ----------
     kernel : scikit-learn kernel
     X : array of shape (n, d)
     Z : array of shape (M, d)
-        Test points; the composite takes them jointly, as `posterior` does.
+        Test points, which the composite predicts jointly, as `posterior` does.
     composite : Composite
     inducing : array of shape (m, d), optional
         Inducing points: FITC or PITC.
     noise_variance : None, number or array of shape (n,)
     exact_limit : int
-        Most points for which the exact GP is computed, in n³ operations.
-    neighbours : int
-        Beyond that limit: points nearest to the test points, in the kernel's length scales, that stand for all.
+        Largest number of points for which the exact GP is computed, in n³ operations.
+    n_neighbors : int
+        Beyond that limit the exact GP has only this number of points: those nearest to the test points, in the
+        kernel's length scales.
 
     Returns
     -------
     Report
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.arange(20.0)[:, None]
+    >>> halves = Composite.marginal([np.arange(10), np.arange(10, 20)])
+    >>> report = compare(RBF(3.0) + WhiteKernel(0.1), X, [[9.5], [15.5]], halves)
+    >>> report.actual_mse.round(4), report.exact_variance.round(4)
+    (array([0.0396, 0.0313]), array([0.0304, 0.0311]))
     """
     data, tests = without_data(kernel, X, Z, noise_variance)
     sites = None if inducing is None else check_points(inducing, "inducing", tests.shape[1])
     ours = predictor(data, tests, check_composite(composite), sites)
     mse = actual_mse(data, tests, ours.coefficients)
     few = len(data.X) <= check_count(exact_limit, "exact_limit")
-    nearby = None if few else nearest_to(data, tests, check_count(neighbours, "neighbours"))
+    nearby = None if few else neighborhood(data, tests, check_count(n_neighbors, "n_neighbors"))
     exact = _exact(data, tests, nearby)
     if nearby is None:
-        excess = quadratic_form(data, exact.coefficients - ours.coefficients)
+        excess = excess_mse(data, ours.coefficients, exact.coefficients)
     else:
         excess = np.maximum(mse - exact.claimed_variance, 0.0)
     return Report(

@@ -1,4 +1,4 @@
-"""Mean squared errors under the model: what a linear predictor really does, and what the exact GP would."""
+"""Mean squared errors of linear predictors under the model, and their excess over the exact GP's."""
 
 import numpy as np
 
@@ -6,33 +6,76 @@ from compositegp.backend import Floats, add_to_diagonal, keep_freed_memory
 from compositegp.composite import Observations
 from compositegp.kernels import diagonal, gram
 
-_ROW_ELEMENTS = 2**24  # covariances held at once
+_ROW_ELEMENTS = 2**24  # most covariances to hold at once: 128 MiB
 
 
-def actual_mse(data: Observations, Z: Floats, coefficients: Floats) -> Floats:
+def actual_mse(data: Observations, Z: Floats, coefficients: Floats, covariance: Floats | None = None) -> Floats:
     """E[(z − ẑ)²] of the predictor ẑ = μ_z + w (y − μ), for each test point: σ_z² − 2 w Σ_yz + w Σ_yy wᵀ.
 
-    No N × N matrix is factorised or held: Σ_yy passes in strips of rows, each half of it once.
+    No N × N matrix is factorised.
 
     Parameters
     ----------
     data : Observations
     Z : array of shape (M, d)
     coefficients : array of shape (M, N)
+    covariance : array of shape (N, N), optional
+        As in `quadratic_form`.
+
+    Returns
+    -------
+    array of shape (M,)
+
+    Examples
+    --------
+    The exact Gaussian process has its posterior variance as its error:
+
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel, X, Z = RBF() + WhiteKernel(0.5), np.zeros((1, 1)), np.zeros((1, 1))
+    >>> data = Observations.checked(kernel, X, np.zeros(1), mean=None, noise_variance=None)
+    >>> actual_mse(data, Z, np.array([[1 / 1.5]])).round(3)
+    array([0.333])
+    """
+    return np.asarray(
+        diagonal(data.kernel, Z, noise=False)
+        - 2 * np.einsum("mn,nm->m", coefficients, gram(data.kernel, data.X, Z))
+        + quadratic_form(data, coefficients, covariance)
+    )
+
+
+def excess_mse(data: Observations, coefficients: Floats, exact: Floats) -> Floats:
+    """E[(ẑ_GP − ẑ)²] = (w_GP − w) Σ_yy (w_GP − w)ᵀ: how much the error of a predictor exceeds the exact GP's.
+
+    Parameters
+    ----------
+    data : Observations
+    coefficients, exact : arrays of shape (M, N)
+        Coefficients of the predictor and of the exact Gaussian process.
 
     Returns
     -------
     array of shape (M,)
     """
-    return np.asarray(
-        diagonal(data.kernel, Z, noise=False)
-        - 2 * np.einsum("mn,nm->m", coefficients, gram(data.kernel, data.X, Z))
-        + quadratic_form(data, coefficients)
-    )
+    return quadratic_form(data, exact - coefficients)
 
 
-def quadratic_form(data: Observations, coefficients: Floats) -> Floats:
-    """Diagonal of w Σ_yy wᵀ for coefficients of shape (M, N), in strips: shape (M,)."""
+def quadratic_form(data: Observations, coefficients: Floats, covariance: Floats | None = None) -> Floats:
+    """Diagonal of w Σ_yy wᵀ.
+
+    Parameters
+    ----------
+    data : Observations
+    coefficients : array of shape (M, N)
+    covariance : array of shape (N, N), optional
+        Σ_yy, where a caller has it (`observed_covariance`). If left out, it is computed in strips of rows, each half
+        of it once, and never held as a whole.
+
+    Returns
+    -------
+    array of shape (M,)
+    """
+    if covariance is not None:
+        return np.asarray(np.einsum("mn,mn->m", coefficients @ covariance, coefficients))
     keep_freed_memory()
     n = len(data.X)
     total = np.zeros(len(coefficients))
@@ -49,8 +92,8 @@ def quadratic_form(data: Observations, coefficients: Floats) -> Floats:
     return total
 
 
-def observed_covariance(data: Observations, part: slice) -> Floats:
-    """Covariance of some of the observations, noise included."""
+def observed_covariance(data: Observations, part: slice = slice(None)) -> Floats:
+    """Covariance of the observations, or of a part of them, noise included."""
     K = gram(data.kernel, data.X[part])
     if data.noise_variance is not None:
         add_to_diagonal(K, data.noise_variance[part])

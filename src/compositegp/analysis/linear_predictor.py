@@ -1,13 +1,21 @@
-"""The predictor that a composite makes: its mean is linear in the data, and here are the coefficients."""
+"""The predictor that a composite makes: its mean is linear in the data, and the coefficients do not depend on them."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
+from compositegp.analysis.information_gain import (
+    gain_by_covariance,
+    gain_by_precision,
+    information_of_terms,
+    pointwise_information,
+)
 from compositegp.backend import (
     Floats,
+    Indices,
     SingularMatrixError,
     blas_threads_for,
     cholesky_of_complement,
@@ -27,12 +35,13 @@ from compositegp.composite import (
     resolvable,
     too_much_evidence,
 )
-from compositegp.kernels import diagonal, gram
+from compositegp.kernels import diagonal, gram, in_length_scales
+from compositegp.validation import check_points
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A composite's belief before the data are seen: what it will claim, and how it will weigh them.
+    """A composite's belief before the data are seen: the variance that it will claim, and the weights of the data.
 
     Attributes
     ----------
@@ -40,7 +49,6 @@ class Predictor:
         w: the mean is μ_z + w (y − μ).
     root : array of shape (M, r)
         root · rootᵀ is the covariance that the belief claims.
-    prior_variance : array of shape (M,)
     information : float
         What the belief claims to have learned about the latent, in nats: ½ (ln det Σ_zz − ln det Σ̃_z), the expected
         divergence from the prior under the composite's own marginal.
@@ -52,7 +60,6 @@ class Predictor:
 
     coefficients: Floats
     root: Floats
-    prior_variance: Floats
     information: float
     information_sum: float
     pointwise_sum: Floats
@@ -65,7 +72,27 @@ class Predictor:
 
 @use_device(None)
 def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Floats | None) -> Predictor:
-    """Coefficients and claims of a composite, with the latent at `Z` or at inducing points."""
+    """Coefficients and claims of a composite, with the latent at `Z` or at inducing points.
+
+    Parameters
+    ----------
+    data : Observations
+        Their targets do not matter.
+    Z : array of shape (M, d)
+    composite : Composite
+    inducing : array of shape (m, d) or None
+
+    Returns
+    -------
+    Predictor
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> data, Z = without_data(RBF() + WhiteKernel(0.5), [[0.0], [1.0]], [[0.0]], None)
+    >>> predictor(data, Z, Composite.full(2), None).coefficients.round(3)
+    array([[0.602, 0.161]])
+    """
     kernel = data.kernel
     with blas_threads_for(max(composite.largest_block, len(Z))):
         latent = Latent.prior(kernel, Z if inducing is None else inducing, data.mean)
@@ -82,9 +109,9 @@ def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Flo
                 total += found.information
                 for indices, shift in zip(part.stack.indices, found.shifts, strict=True):
                     shifts[:, indices] += shift
-                pointwise += _pointwise_information(kernel, part, Z, prior_variance)
-        lower = np.linalg.cholesky(precision)
-        scale = solve_lower(np.ascontiguousarray(lower), np.eye(r)).T
+                pointwise += pointwise_information(kernel, part, Z, prior_variance)
+        lower = np.ascontiguousarray(np.linalg.cholesky(precision), dtype=np.float64)
+        scale = solve_lower(lower, np.eye(r)).T
         locations = scale @ (scale.T @ shifts)
         if inducing is None:
             loading, remainder = latent.root, np.empty((len(Z), 0))
@@ -93,22 +120,16 @@ def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Flo
             remainder = psd_root(gram(kernel, Z, Z) - loading @ loading.T)
         root = np.concatenate([loading @ scale, remainder], axis=1)
         if inducing is None:
-            information = float(np.log(np.diagonal(lower)).sum())
+            information = gain_by_precision(lower)
         else:
-            information = _information(Latent.prior(kernel, Z, data.mean), root)
-        return Predictor(loading @ locations, root, prior_variance, information, total, pointwise)
-
-
-def _information(latent: Latent, root: Floats) -> float:
-    """½ (ln det Σ_zz − ln det Σ̃_z) for a belief with covariance root · rootᵀ."""
-    whitened = latent.whiten(np.ascontiguousarray(root.T))
-    return -0.5 * float(np.linalg.slogdet(whitened.T @ whitened)[1])
+            information = gain_by_covariance(Latent.prior(kernel, Z, data.mean), root)
+        return Predictor(loading @ locations, root, information, total, pointwise)
 
 
 @dataclass(frozen=True, eq=False)
 class _BlockShifts:
     precision: Floats  # (r, r), summed over the blocks
-    shifts: Floats  # (blocks, r, n): what each datum adds to the shift
+    shifts: Floats  # (blocks, r, n): a unit of each datum adds this to the shift
     information: float
 
 
@@ -123,19 +144,22 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
         U = solve_lower(lower, np.sqrt(1 - tempering) * W)
         V = solve_lower(lower, np.sqrt(1 - tempering) * invert_lower(part.lower.copy()))
         weighted = U * weights[..., None]
-        # I(z; y_stage | y_earlier) = −Σ_rows ln T_ii, by the chain rule
-        information = -float((weights * np.log(np.einsum("bii->bi", lower))).sum())
+        information = information_of_terms(weights, lower)
         precision = np.einsum("bnr,bns->rs", weighted, U, optimize=True)
         return _BlockShifts(precision, weighted.transpose(0, 2, 1) @ V, information)
-    raise too_much_evidence(kernel, f"One of the segments {', '.join(map(str, part.stack.numbers))}")
+    raise too_much_evidence(kernel, f"One of the segments {', '.join(map(str, part.stack.segment_numbers))}")
 
 
-def _pointwise_information(kernel: Kernel, part: FactoredStack, Z: Floats, prior_variance: Floats) -> Floats:
-    """Σ w I(z_i; y_S) for each latent value alone, shape (M,)."""
-    V = solve_lower(part.lower, gram(kernel, part.points, Z))
-    explained = np.cumsum(V**2, axis=1) / np.where(prior_variance > 0, prior_variance, 1.0)
-    total: Any = np.zeros(len(Z))
-    for stop, weight in zip(part.stack.stops, part.stack.term_weights.T, strict=True):
-        left = np.maximum(1 - explained[:, stop - 1], np.finfo(np.float64).eps)
-        total = total - 0.5 * weight @ np.log(left)
-    return np.asarray(total)
+def without_data(kernel: Kernel, X: Any, Z: Any, noise_variance: Any) -> tuple[Observations, Floats]:
+    """Checked points and test points of a problem; the targets are zero, since nothing depends on them."""
+    points = check_points(X, "X")
+    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=None, noise_variance=noise_variance)
+    return data, check_points(Z, "Z", points.shape[1])
+
+
+def neighborhood(data: Observations, Z: Floats, count: int) -> Indices:
+    """The `count` observations nearest to any of the test points, in length scales, or all of them; ascending."""
+    if len(data.X) <= count:
+        return np.arange(len(data.X))
+    distances, _ = KDTree(in_length_scales(data.kernel, Z)).query(in_length_scales(data.kernel, data.X))
+    return np.sort(np.argpartition(distances, count)[:count])

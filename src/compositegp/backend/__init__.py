@@ -20,7 +20,11 @@ from compositegp.backend.factorization import (
     NumericalWarning,
     SingularMatrixError,
 )
-from compositegp.backend.inverse_information import invert_information, pseudo_invert_information
+from compositegp.backend.inverse_information import (
+    invert_information,
+    pseudo_inverse_root,
+    pseudo_invert_information,
+)
 from compositegp.backend.linear_algebra import (
     cholesky,
     cholesky_of_complement,
@@ -29,9 +33,8 @@ from compositegp.backend.linear_algebra import (
     lower_of_weighted_inverse,
     psd_root,
     solve_lower,
-    solve_lower_vectors,
     solve_right,
-    solve_upper_vectors,
+    solve_upper,
 )
 from compositegp.backend.warn import warn_caller
 
@@ -60,11 +63,11 @@ __all__ = [
     "like",
     "lower_of_weighted_inverse",
     "psd_root",
+    "pseudo_inverse_root",
     "pseudo_invert_information",
     "solve_lower",
-    "solve_lower_vectors",
     "solve_right",
-    "solve_upper_vectors",
+    "solve_upper",
     "use_device",
     "warn_caller",
 ]

@@ -1,46 +1,48 @@
-"""Error covariances from Fisher information."""
+"""Error covariances from information matrices, some of whose directions may hold no information."""
 
 import numpy as np
 
-from compositegp.backend.arrays import Floats
+from compositegp.backend.arrays import Floats, diagonals
 
-_NOTHING = 1e-10  # eigenvalue of a scaled information matrix under which it holds nothing
-_INVOLVED = 1e-3  # share of a parameter in a direction that nothing is known about
+_NOTHING = 1e-10  # eigenvalue of a scaled information matrix under which a direction holds no information
+_INVOLVED = 1e-3  # share of a parameter in a direction without information, above which it counts as unknown
 
 
 def invert_information(information: Floats) -> Floats:
     """Error covariance (p, p) from Fisher information (p, p).
 
-    A parameter that nothing is known about, or that cannot be told from another, has infinite variance.
+    A parameter that nothing is known about, or that cannot be distinguished from another, has infinite variance.
     """
-    values, vectors, units = _scaled(information)
+    values, vectors, _ = _scaled(information)
     known = values > _NOTHING
     unknown = (vectors[:, ~known] ** 2).sum(axis=1) > _INVOLVED
-    covariance = _assemble(values[known], vectors[:, known], units)
+    root = pseudo_inverse_root(information)
+    covariance = root @ root.T
     covariance[unknown] = 0.0
     covariance[:, unknown] = 0.0
     covariance[unknown, unknown] = np.inf
-    return covariance
+    return np.asarray(covariance)
 
 
 def pseudo_invert_information(information: Floats) -> Floats:
-    """Error covariance (q, q) of what can be known: zero along directions that the data do not determine.
+    """Error covariance (..., q, q) of what can be known: zero along directions that the data do not determine.
 
     For the coefficients of a mean, whose predictions do not depend on such directions.
     """
+    root = pseudo_inverse_root(information)
+    return np.asarray(root @ np.swapaxes(root, -1, -2))
+
+
+def pseudo_inverse_root(information: Floats) -> Floats:
+    """A root (..., q, q) of the pseudo-inverse of information matrices: root · rootᵀ is the error covariance."""
     values, vectors, units = _scaled(information)
-    known = values > _NOTHING
-    return _assemble(values[known], vectors[:, known], units)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > _NOTHING)
+    return np.asarray(units[..., :, None] * vectors * np.sqrt(inverse)[..., None, :])
 
 
 def _scaled(information: Floats) -> tuple[Floats, Floats, Floats]:
-    """Eigenvalues and eigenvectors of an information matrix scaled to a unit diagonal, and the units."""
-    diagonal = np.diagonal(information)
-    units = np.divide(1.0, np.sqrt(np.maximum(diagonal, 0.0)), out=np.zeros(len(diagonal)), where=diagonal > 0)
-    values, vectors = np.linalg.eigh(information * np.outer(units, units))
+    """Eigenvalues and eigenvectors of information matrices scaled to a unit diagonal, and the units."""
+    diagonal = np.maximum(diagonals(information), 0.0)
+    units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
+    values, vectors = np.linalg.eigh(units[..., :, None] * information * units[..., None, :])
     return values, vectors, units
-
-
-def _assemble(values: Floats, vectors: Floats, units: Floats) -> Floats:
-    root = units[:, None] * vectors / np.sqrt(values)
-    return np.asarray(root @ root.T)

@@ -122,11 +122,12 @@ def last_rows_of_inverse(lower: Floats, first: int) -> Floats:
     return rows
 
 
-def solve_upper_vectors(lower: Floats, b: Floats) -> Floats:
-    """lower⁻ᵀ b for vectors."""
-    solved = np.array(b)
-    for index in np.ndindex(b.shape[:-1]) if b.size else ():
-        solved[index] = dtrsv(lower[index].T, b[index], lower=0)
+def solve_upper(lower: Floats, B: Floats) -> Floats:
+    """lower⁻ᵀ B for a few columns."""
+    solved = np.array(B)
+    for index in np.ndindex(B.shape[:-2]) if B.size else ():
+        for column in range(B.shape[-1]):
+            solved[index][:, column] = dtrsv(lower[index].T, B[index][:, column], lower=0)
     return solved
 
 

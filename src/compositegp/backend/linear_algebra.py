@@ -46,11 +46,6 @@ def solve_lower(lower: Array, B: Array) -> Array:
     return _for(lower).solve_lower(lower, B)
 
 
-def solve_lower_vectors(lower: Floats, b: Floats) -> Floats:
-    """Solve lower · x = b for vectors: `b` of shape (..., n); returns a new array of that shape."""
-    return np.asarray(solve_lower(lower, np.array(b[..., None], order="C"))[..., 0])
-
-
 def invert_lower(lower: Array) -> Array:
     """Inverses of triangular matrices (..., n, n), zero above the diagonal; the matrices may be overwritten."""
     return _for(lower).invert_lower(lower)
@@ -61,9 +56,9 @@ def last_rows_of_inverse(lower: Array, first: int) -> Array:
     return _for(lower).last_rows_of_inverse(lower, first) if first else invert_lower(lower)
 
 
-def solve_upper_vectors(lower: Array, b: Array) -> Array:
-    """Solve lowerᵀ · x = b for vectors: `b` of shape (..., n); returns a new array of that shape."""
-    return _for(lower).solve_upper_vectors(lower, b)
+def solve_upper(lower: Array, B: Array) -> Array:
+    """Solve lowerᵀ · X = B for a few columns: `B` of shape (..., n, t); returns a new array of that shape."""
+    return _for(lower).solve_upper(lower, B)
 
 
 def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:

@@ -82,9 +82,9 @@ def last_rows_of_inverse(lower: Array, first: int) -> Array:
     return _torch().cat([-(own @ before), own], dim=-1)
 
 
-def solve_upper_vectors(lower: Array, b: Array) -> Array:
-    """lower⁻ᵀ b for vectors."""
-    return _torch().linalg.solve_triangular(lower.mT, b[..., None], upper=True)[..., 0]
+def solve_upper(lower: Array, B: Array) -> Array:
+    """lower⁻ᵀ B for a few columns."""
+    return _torch().linalg.solve_triangular(lower.mT, B, upper=True)
 
 
 def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:

@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: `compositegp forecast`, `regress`, `analyze`, `stream`, `reproduce` and `info`."""

@@ -1,106 +1,127 @@
-"""The command line: one verb for each job."""
+"""The Typer app: one verb for each job, and how errors become exit codes."""
 
-import argparse
 import os
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.linalg import LinAlgError
+if TYPE_CHECKING:
+    import typer
 
-_VERBS = {
-    "forecast": "forecast a time series from a file",
-    "regress": "learn from one table and predict another",
-    "analyze": "say what an approximation costs on a table, and which to use",
-    "stream": "forecast while new rows arrive",
-    "reproduce": "run the paper's experiments",
-    "info": "tell what is installed",
-    "completion": "print a script for shell completion",
-}
-_EXAMPLES = {
-    "forecast": """examples:
-  compositegp forecast nox.csv --time timestamp --target nox --horizon 24h --log --out forecast/
-  compositegp forecast nox.csv.gz --time timestamp --target nox --horizon 24h --log --backtest 30 --report
-  compositegp forecast load.parquet --time t --target load --horizon 48 --season day --season week --save load.cgp""",
-    "regress": """examples:
-  compositegp regress train.csv --target y --predict test.csv --out predictions.csv
-  compositegp regress train.parquet --target price --predict test.csv --log --level 0.9 --json""",
-    "analyze": """examples:
-  compositegp analyze train.csv --target y
-  compositegp analyze train.csv --target y --predict test.csv --tolerance 0.01 --budget 60""",
-    "stream": """examples:
-  compositegp stream nox.cgp new.csv --follow > forecasts.jsonl
-  tail -f sensor.log | compositegp stream nox.cgp --segment 24""",
-    "reproduce": """examples:
-  compositegp reproduce all --out reproduction/
-  compositegp reproduce timeseries""",
-    "info": "example:\n  compositegp info --json",
-    "completion": "example:\n  source <(compositegp completion bash)",
-}
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
-    import importlib
-
-    from compositegp import __version__
-
-    parser = argparse.ArgumentParser(
-        prog="compositegp",
-        description="Gaussian-process regression and forecasts for large data, with error bars.",
-        epilog="Exit codes: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted.",
-    )
-    parser.add_argument("--version", action="version", version=f"compositegp {__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
-    for name, what in _VERBS.items():
-        module = importlib.import_module(f"compositegp.cli.{name}")
-        verb = verbs.add_parser(
-            name,
-            help=what,
-            description=f"{what[0].upper()}{what[1:]}.",
-            epilog=_EXAMPLES[name],
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(verb)
-        verb.add_argument("--json", action="store_true", help="print results as JSON")
-        verb.add_argument("--jobs", type=int, default=-1, help="processes to use; all cores by default")
-        verb.set_defaults(run=module.run)
-    return parser
+_HELP = "Gaussian-process regression and forecasts for large data, with error bars."
+_EXIT_CODES = "Exit codes: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted."
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command; returns its exit code."""
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        Arguments after the name of the program; those of this process by default.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted.
+    """
     try:
-        parser = build_parser()
+        import typer
+        from typer.main import get_command
+
+        command = get_command(build_app())
     except ImportError as error:
-        print(f"error: {error.name} is not installed: pip install 'compositegp[cli]'", file=sys.stderr)
+        print(f"error: {_missing_package(error)}", file=sys.stderr)
         return 1
-    from compositegp.cli.errors import CommandError
-    from compositegp.cli.output import Output
-
-    arguments = parser.parse_args(argv)
-    output = Output(arguments.json)
-    warnings.showwarning = _note
-    try:
-        arguments.run(arguments, output)
-        output.finish()
-        sys.stdout.flush()
-    except (CommandError, ImportError, ValueError, LinAlgError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read is gone; nothing more to say
-        return 0
-    except (OSError, MemoryError) as error:
-        print(f"error: {error or 'not enough memory'}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    return 0
+    with warnings.catch_warnings():
+        warnings.showwarning = _print_warning
+        try:
+            return command.main(argv, prog_name="compositegp", standalone_mode=False) or 0
+        except typer.TyperException as error:
+            context = getattr(error, "ctx", None)
+            if context is not None:
+                print(context.get_usage(), file=sys.stderr)
+            print(f"error: {error.format_message()}", file=sys.stderr)
+            return error.exit_code
+        except SystemExit as ended:  # typer ends the process itself after it has printed a completion script
+            return ended.code if isinstance(ended.code, int) else 0
 
 
-def _note(message: Any, category: Any, *_: Any, **__: Any) -> None:
+def build_app() -> "typer.Typer":
+    """Make the app with all its verbs; none of them imports anything heavy before it runs."""
+    import typer
+
+    from compositegp.cli import analyze, forecast, info, regress, reproduce, stream
+    from compositegp.cli.options import VersionFlag
+
+    app = typer.Typer(cls=_error_handling_group(), help=_HELP, epilog=_EXIT_CODES, rich_markup_mode="rich")
+
+    @app.callback(help=_HELP, epilog=_EXIT_CODES)
+    def options_of_the_program(version: VersionFlag = False) -> None:
+        """Options before the verb."""
+
+    for verb in (forecast, regress, analyze, stream, reproduce, info):
+        name = verb.__name__.rpartition(".")[2]
+        examples = "Examples:\n\n" + "\n\n".join(verb.EXAMPLES)
+        app.command(name, help=_paragraphs(verb.run.__doc__ or ""), epilog=examples)(verb.run)
+    return app
+
+
+def _paragraphs(docstring: str) -> str:
+    """The paragraphs of a docstring, each on one line, which the help breaks where the terminal ends."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in docstring.split("\n\n"))
+
+
+def _error_handling_group() -> Any:
+    """The class of the app's command group: it runs a verb and turns exceptions into exit codes."""
+    import typer
+    from typer.core import TyperGroup
+
+    class ErrorHandlingGroup(TyperGroup):
+        """A command group whose verbs end with one sentence on standard error where something is wrong."""
+
+        def invoke(self, ctx: Any) -> Any:
+            """Run the verb."""
+            try:
+                super().invoke(ctx)
+                sys.stdout.flush()
+            except KeyboardInterrupt as error:
+                print("interrupted", file=sys.stderr)
+                raise typer.Exit(130) from error
+            except BrokenPipeError:
+                # The reader of our output has ended: what remains in the buffer goes nowhere.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            except Exception as error:
+                sentence = _sentence(error)
+                if sentence is None:
+                    raise
+                print(f"error: {sentence}", file=sys.stderr)
+                raise typer.Exit(1) from error
+
+    return ErrorHandlingGroup
+
+
+def _sentence(error: Exception) -> str | None:
+    """What to print about an exception; None for an error of usage or of the program itself, which is raised on."""
+    from compositegp.cli.output import CommandError
+
+    if isinstance(error, ImportError):
+        return _missing_package(error)
+    if isinstance(error, MemoryError):
+        return str(error) or "not enough memory"
+    if isinstance(error, CommandError | OSError | ValueError):  # a LinAlgError is a ValueError
+        return str(error)
+    return None
+
+
+def _missing_package(error: ImportError) -> str:
+    """One sentence about a package that is not installed."""
+    if isinstance(error, ModuleNotFoundError) and error.name and "pip install" not in str(error):
+        return f"{error.name.partition('.')[0]} is not installed: pip install 'compositegp[cli]'"
+    return str(error)
+
+
+def _print_warning(message: Any, category: Any, *_: Any, **__: Any) -> None:
     print(f"note: {message}", file=sys.stderr)
 
 

@@ -1,107 +1,171 @@
-"""compositegp regress: a table in a file, predictions with intervals for another."""
+"""compositegp regress: learn from one table, predict the rows of another, with intervals."""
 
-import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import numpy as np
-import pandas as pd
+import typer
 
-from compositegp.cli.errors import CommandError
-from compositegp.cli.output import Output
-from compositegp.cli.tables import numbers, read_table, split_columns
-from compositegp.estimators import CompositeGPRegressor
-from compositegp.storage import write_atomically
+from compositegp.cli.options import Jobs, JsonFlag, LogFlag, SavedModel
+from compositegp.cli.output import CommandError, Output, UsageError
+from compositegp.progress import ProgressBar
 
-_MOST_LEVELS = 200  # of a category
+if TYPE_CHECKING:
+    import pandas as pd
 
+    from compositegp.cli.table_model import TableModel
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    parser.add_argument("train", help="CSV (also .gz) or Parquet file to learn from")
-    parser.add_argument("--target", required=True, help="column to predict; empty cells are not observed")
-    parser.add_argument("--predict", required=True, help="file with the rows to predict")
-    parser.add_argument("--out", type=Path, default=Path("predictions.csv"), help="file for the predictions")
-    parser.add_argument("--level", type=float, default=0.95, help="probability of the intervals")
-    parser.add_argument("--log", action="store_true", help="model the logarithm: predictions are never negative")
-    parser.add_argument(
-        "--device", help="where to work: a device of PyTorch's, such as cuda; else on the processor"
-    )
-    parser.add_argument("--save", type=Path, help="file for the model")
+EXAMPLES = (
+    "compositegp regress train.csv --target y --predict test.csv --out predictions.csv",
+    "compositegp regress train.parquet --target price --predict test.csv --log --level 0.9 --json",
+    "compositegp regress train.csv --target y --save model.cgp",
+    "compositegp regress --model model.cgp --predict test.csv",
+)
 
 
-def run(arguments: argparse.Namespace, output: Output) -> None:
-    """Learn and predict."""
-    if not 0 < arguments.level < 1:
-        raise CommandError(f"--level must be between 0 and 1, such as 0.95; found {arguments.level:g}.")
-    table, wanted = read_table(arguments.train), read_table(arguments.predict)
-    y = numbers(table, arguments.target, arguments.train)
-    inputs, categories = split_columns(table, arguments.target, arguments.train)
-    X = encode(inputs, inputs, categories, arguments.train, output)
-    Z = encode(wanted, inputs, categories, arguments.predict, output)
-    model = CompositeGPRegressor(
-        target_transform="log" if arguments.log else None,
-        n_jobs=arguments.jobs,
-        device=arguments.device,
-        verbose=True,
-    ).fit(X, y)
-    mean, std = model.predict(Z, return_std=True)
-    lower, upper = model.predict_interval(Z, arguments.level)
-    found = pd.DataFrame({"mean": mean, "std": std, "lower": lower, "upper": upper})
-    write_atomically(arguments.out, pd.concat([wanted, found], axis=1).to_csv(index=False).encode())
-    if arguments.save is not None:
-        model.save(arguments.save)
-    output.say(found.describe().loc[["count", "mean", "min", "max"]].to_string(float_format="{:.4g}".format))
-    output.result("predictions", found)
-    if arguments.target in wanted.columns:
-        _score(found, numbers(wanted, arguments.target, arguments.predict), arguments.level, output)
-    output.say(f"\npredictions: {arguments.out}")
-    output.result("files", {"predictions": str(arguments.out)})
+def run(
+    train: Annotated[
+        Path | None, typer.Argument(metavar="TRAIN", help="CSV or Parquet file to learn from.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column to predict; rows where it is empty are left out.")
+    ] = None,
+    predict: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the rows to predict.")] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Predict by this saved model instead of learning from TRAIN."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File for the predictions.")] = Path("predictions.csv"),
+    level: Annotated[float, typer.Option(metavar="P", help="Probability of the intervals.")] = 0.95,
+    log: LogFlag = False,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="PyTorch device to compute on, such as cuda.")
+    ] = None,
+    save: SavedModel = None,
+    as_json: JsonFlag = False,
+    jobs: Jobs = -1,
+) -> None:
+    """Learn from one table and predict the rows of another.
+
+    Numeric columns are used as they are; each different text in a text column becomes a category. If the file to
+    predict has the target, the predictions are scored.
+    """
+    _check_options(train, target, predict, model, log, save, level)
+    from compositegp.cli.table_columns import read_training_table
+    from compositegp.cli.table_model import TableModel
+    from compositegp.estimators import CompositeGPRegressor
+
+    if model is not None:
+        if not model.exists():
+            raise CommandError(f"{model} does not exist. Make it with compositegp regress --save.")
+        training, table_model = None, TableModel.load(model)
+        table_model.regressor.set_params(n_jobs=jobs, device=device)
+    elif train is not None and target is not None:
+        training = read_training_table(train, target)
+        regressor = CompositeGPRegressor(target_transform="log" if log else None, n_jobs=jobs, device=device)
+        table_model = TableModel(target, training.columns, regressor)
+    else:
+        raise UsageError("give the file to learn from and --target, or a saved model by --model.")
+    # The rows to predict are read and checked before learning, which may take long.
+    rows = None if predict is None else _read_rows(table_model, predict)
+    if training is not None:
+        with ProgressBar(f"learning from {len(training.y)} rows"):
+            table_model.fit(training)
+    files = {}
+    with Output(as_json) as output:
+        if save is not None:
+            table_model.save(save)
+            files["model"] = save
+        if rows is not None:
+            _predict(table_model, rows, level, out, output)
+            files["predictions"] = out
+        for name, path in files.items():
+            output.line(f"{name}: {path}")
+        output.result("files", {name: str(path) for name, path in files.items()})
 
 
-def encode(
-    inputs: pd.DataFrame, training: pd.DataFrame, categories: list[str], path: str, output: Output
-) -> pd.DataFrame:
-    """Inputs as numbers: categories one-hot, by the levels that the training data have."""
-    missing = [str(name) for name in training.columns if name not in inputs.columns]
-    if missing:
-        raise CommandError(f"{path} lacks the column(s) {', '.join(missing)} of the training data.")
-    columns = {}
-    for name in training.columns:
-        if str(name) not in categories:
-            values = numbers(inputs, name, path)
-            if values.isna().any():
-                raise CommandError(
-                    f"column {name!r} of {path} has {int(values.isna().sum())} empty cell(s), the first in row "
-                    f"{int(np.argmax(values.isna().to_numpy())) + 1}. Fill them in, or leave the column out."
-                )
-            columns[str(name)] = values
-            continue
-        levels = sorted(training[name].dropna().astype(str).unique())
-        if len(levels) > _MOST_LEVELS:
-            raise CommandError(
-                f"column {name!r} has {len(levels)} different texts, too many for categories: leave it out, or make "
-                "numbers of it."
-            )
-        values = inputs[name].astype("string")
-        new = sorted(set(values.dropna()) - set(levels))
-        if new:
-            output.note(f"column {name!r} of {path} has values that were not learned from: {', '.join(new[:5])}")
-        for level in levels:
-            columns[f"{name}={level}"] = (values == level).fillna(False).astype(float)
-    return pd.DataFrame(columns)
+def _check_options(
+    train: Path | None,
+    target: str | None,
+    predict: Path | None,
+    model: Path | None,
+    log: bool,
+    save: Path | None,
+    level: float,
+) -> None:
+    """Refuse options that contradict each other."""
+    if not 0 < level < 1:
+        raise UsageError(f"--level must be between 0 and 1, such as 0.95; found {level:g}.")
+    if model is not None:
+        given = {
+            "TRAIN": train is not None,
+            "--target": target is not None,
+            "--log": log,
+            "--save": save is not None,
+        }
+        wrong = [name for name, is_given in given.items() if is_given]
+        if wrong:
+            raise UsageError(f"--model predicts by a model that has learned already. Leave out {', '.join(wrong)}.")
+        if predict is None:
+            raise UsageError("--model needs --predict: the file with the rows to predict.")
+    elif predict is None and save is None:
+        raise UsageError("give --predict, the file with the rows to predict, or --save, a file for the model.")
 
 
-def _score(found: pd.DataFrame, y: pd.Series, level: float, output: Output) -> None:
-    seen = y.notna().to_numpy()
-    if not seen.any():
-        return
-    errors = (found["mean"] - y)[seen]
-    inside = ((found["lower"] < y) & (y < found["upper"]))[seen]
+class _Rows(NamedTuple):
+    """The rows to predict: the table as it is, its checked inputs, and the target with NaN where it is not known."""
+
+    table: "pd.DataFrame"
+    inputs: "pd.DataFrame"
+    y: Any
+
+
+def _read_rows(model: "TableModel", path: Path) -> _Rows:
+    """Read the rows to predict."""
+    import numpy as np
+
+    from compositegp.cli.tables import read_table, target_column
+
+    table = read_table(path)
+    inputs = model.columns.read(table, path)
+    has_target = model.target in table.columns
+    y = target_column(table, model.target, path) if has_target else np.full(len(table), np.nan)
+    return _Rows(table, inputs, y)
+
+
+def _predict(model: "TableModel", rows: _Rows, level: float, out: Path, output: Output) -> None:
+    """Predict rows, once, write them to a file, and score them where the target is known."""
+    import pandas as pd
+
+    from compositegp.storage import write_atomically
+
+    with ProgressBar(f"predicting {len(rows.table)} rows"):
+        distribution = model.predict(rows.inputs)
+        lower, upper = distribution.interval(level)
+    predictions = pd.DataFrame({"mean": distribution.mean, "std": distribution.std, "lower": lower, "upper": upper})
+    write_atomically(out, pd.concat([rows.table, predictions], axis=1).to_csv(index=False).encode())
+    output.frame(predictions.describe().loc[["count", "mean", "min", "max"]], "")
+    output.line()
+    output.result("predictions", predictions)
+    scores = _scores(distribution, rows.y, level)
+    if scores:
+        output.table(["score", ""], list(scores.items()))
+        output.line()
+        output.result("scores", scores)
+
+
+def _scores(distribution: Any, y: Any, level: float) -> dict[str, float]:
+    """Scores of a prediction where the target is known; NaN is not known."""
+    import numpy as np
+    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
+
+    known = ~np.isnan(y)
+    if not known.any():
+        return {}
+    y, predicted = y[known], distribution[known]
     scores = {
-        "RMSE": float(np.sqrt(np.mean(errors**2))),
-        "MAE": float(np.mean(np.abs(errors))),
-        "R²": 1 - float(np.mean(errors**2) / y[seen].var(ddof=0)) if seen.sum() > 1 else float("nan"),
-        f"coverage of {level:.0%}": float(inside.mean()),
+        "RMSE": float(root_mean_squared_error(y, predicted.mean)),
+        "MAE": float(mean_absolute_error(y, predicted.mean)),
+        "R²": float(r2_score(y, predicted.mean)) if len(y) > 1 else float("nan"),
     }
-    output.say("\n" + "\n".join(f"{name}: {value:.4g}" for name, value in scores.items()))
-    output.result("scores", scores)
+    scores["CRPS"] = float(np.mean(predicted.crps(y)))
+    return scores | {f"coverage of {level:.0%}": float(predicted.coverage(y, level))}

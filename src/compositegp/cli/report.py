@@ -1,60 +1,72 @@
-"""One self-contained HTML page about a forecast."""
+"""One HTML page about a forecast, with everything in it."""
 
 import base64
-import html
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60em; margin: 2em auto; padding: 0 1em; }
-table { border-collapse: collapse; margin: 1em 0; } td, th { padding: .2em .8em; text-align: right; }
-th { border-bottom: 1px solid #888; } td:first-child, th:first-child { text-align: left; }
-img { max-width: 100%; } .scroll { max-height: 24em; overflow: auto; } li { margin: .2em 0; }
-"""
+from compositegp.cli.output import format_number
 
 
-def page(
+class HtmlTable(NamedTuple):
+    """A table as the template takes it: headings, and rows of text."""
+
+    headings: list[str]
+    rows: list[list[str]]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, first: str) -> "HtmlTable":
+        """A data frame, with its index as the first column."""
+        rows = [
+            [str(label), *map(format_number, values)]
+            for label, values in zip(frame.index, frame.to_numpy().tolist(), strict=True)
+        ]
+        return cls([first, *map(str, frame.columns)], rows)
+
+
+def render_report(
     title: str,
+    *,
     picture: bytes,
     forecast: pd.DataFrame,
     scores: pd.DataFrame | None,
-    model: list[str],
-    notes: list[str],
+    model: Sequence[str],
+    notes: Sequence[str],
     cost: str,
 ) -> str:
-    """The page as text."""
-    parts = [
-        f"<h1>{html.escape(title)}</h1>",
-        f'<img alt="forecast" src="data:image/png;base64,{base64.b64encode(picture).decode()}">',
-    ]
-    if scores is not None:
-        parts += ["<h2>Backtest</h2>", _table(scores, "method")]
-    parts += ["<h2>Forecast</h2>", f'<div class="scroll">{_table(forecast, "time")}</div>']
-    parts += ["<h2>What was learned</h2>", _items(model)]
-    parts += [
-        "<h2>What the approximation costs</h2>",
-        *(f"<p>{html.escape(line)}</p>" for line in cost.splitlines()),
-    ]
-    parts += ["<h2>About the series</h2>", _items(notes or ["no gaps, no duplicates, no missing values"])]
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f'<link rel="icon" href="data:,"><style>{_STYLE}</style></head><body>{"".join(parts)}</body></html>\n'
+    """Render the page of `forecast --report`.
+
+    Parameters
+    ----------
+    title : str
+    picture : bytes
+        A PNG picture, which becomes part of the page.
+    forecast : pandas DataFrame
+    scores : pandas DataFrame or None
+        Of the backtest, if there was one.
+    model : sequence of str
+        What was learned, a sentence each.
+    notes : sequence of str
+        What is to be known about the series.
+    cost : str
+        What the approximation costs.
+
+    Returns
+    -------
+    str
+        HTML that refers to nothing outside of it.
+    """
+    environment = Environment(
+        loader=PackageLoader("compositegp.cli"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-
-
-def _items(lines: list[str]) -> str:
-    return f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>"
-
-
-def _table(table: pd.DataFrame, first: str) -> str:
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in [first, *table.columns])
-    rows = "".join(
-        f"<tr><td>{html.escape(str(label))}</td>{''.join(f'<td>{_number(value)}</td>' for value in row)}</tr>"
-        for label, row in zip(table.index, table.to_numpy(), strict=True)
+    return environment.get_template("report.html").render(
+        title=title,
+        picture=base64.b64encode(picture).decode(),
+        forecast=HtmlTable.of(forecast, "time"),
+        scores=None if scores is None else HtmlTable.of(scores, "method"),
+        model=model,
+        notes=notes or ["no gaps, no duplicates, no missing values"],
+        cost=cost.splitlines(),
     )
-    return f"<table><tr>{head}</tr>{rows}</table>"
-
-
-def _number(value: Any) -> str:
-    return "" if pd.isna(value) else f"{value:.4g}"

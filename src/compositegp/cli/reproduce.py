@@ -1,46 +1,69 @@
-"""compositegp reproduce: the paper's experiments."""
+"""compositegp reproduce: the paper's experiments, their figures and their claims."""
 
-import argparse
+import importlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from compositegp.cli.output import Output, ProgressBar
-from compositegp.paper import Experiment, hyperparameter_errors, markdown, nox, spatial, time_series
-from compositegp.storage import write_atomically
+import typer
 
-EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
-    "timeseries": time_series.run,
-    "spatial": spatial.run,
-    "learning": hyperparameter_errors.run,
-    "nox": nox.run,
+from compositegp.cli.options import Jobs, JsonFlag
+from compositegp.cli.output import Output
+from compositegp.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from compositegp.paper import Experiment
+
+EXAMPLES = ("compositegp reproduce all --out reproduction/", "compositegp reproduce timeseries")
+
+
+def _experiment(module: str) -> Callable[..., "Experiment"]:
+    """The experiment of a module of `compositegp.paper`, which is imported when it runs."""
+
+    def run_experiment(out: Path, **options: Any) -> "Experiment":
+        experiment: Experiment = importlib.import_module(f"compositegp.paper.{module}").run(out, **options)
+        return experiment
+
+    return run_experiment
+
+
+EXPERIMENTS: dict[str, Callable[..., "Experiment"]] = {
+    "timeseries": _experiment("time_series"),
+    "spatial": _experiment("spatial"),
+    "learning": _experiment("hyperparameter_errors"),
+    "nox": _experiment("nox"),
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the command."""
-    parser.add_argument("what", choices=(*EXPERIMENTS, "all"), help="the experiment")
-    parser.add_argument("--days", type=int, default=364, help="days of the NOx study, evenly chosen")
-    parser.add_argument("--data", type=Path, help="the Stockholm file, for nox")
-    parser.add_argument(
-        "--out", type=Path, default=Path("reproduction"), help="folder for figures, tables and report"
-    )
+def run(
+    experiment: Annotated[
+        Literal["timeseries", "spatial", "learning", "nox", "all"],
+        typer.Argument(metavar="EXPERIMENT", help="timeseries, spatial, learning, nox or all."),
+    ],
+    days: Annotated[int, typer.Option(min=1, metavar="N", help="Days of the NOx study, spread evenly.")] = 364,
+    data: Annotated[Path | None, typer.Option(metavar="FILE", help="The Stockholm file, for nox.")] = None,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for figures, tables and the report.")] = Path(
+        "reproduction"
+    ),
+    as_json: JsonFlag = False,
+    jobs: Jobs = -1,
+) -> None:
+    """Run the paper's experiments and compare its claims with what was found."""
+    from compositegp.paper import markdown
+    from compositegp.storage import write_atomically
 
-
-def run(arguments: argparse.Namespace, output: Output) -> None:
-    """Run experiments and write their report."""
-    names = list(EXPERIMENTS) if arguments.what == "all" else [arguments.what]
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
+    options: dict[str, dict[str, Any]] = {"nox": {"days": days, "path": data}, "learning": {"n_jobs": jobs}}
     done = []
-    for name in names:
-        options = {"days": arguments.days, "path": arguments.data} if name == "nox" else {}
-        done.append(EXPERIMENTS[name](arguments.out, report=ProgressBar(name), **options))
-    text = markdown(done, f"compositegp reproduce {arguments.what} --out {arguments.out}")
-    path = arguments.out / "reproduction.md"
-    write_atomically(path, text.encode())
-    for experiment in done:
-        for claim in experiment.claims:
-            verdict = "agrees" if claim.holds else "differs"
-            output.say(f"{experiment.name}: {verdict}: {claim.text}: {claim.found}")
-    output.say(f"\nreport: {path}")
-    output.result("claims", [{"experiment": e.name, **vars(claim)} for e in done for claim in e.claims])
-    output.result("report", str(path))
+    for name in EXPERIMENTS if experiment == "all" else [experiment]:
+        with ProgressBar(name) as progress:
+            done.append(EXPERIMENTS[name](out, report=progress, **options.get(name, {})))
+    path = out / "reproduction.md"
+    write_atomically(path, markdown(done, f"compositegp reproduce {experiment} --out {out}").encode())
+    claims = [(each.name, claim) for each in done for claim in each.claims]
+    with Output(as_json) as output:
+        for name, claim in claims:
+            output.line(f"{name}: {'agrees' if claim.holds else 'differs'}: {claim.text}: {claim.found}")
+        output.line(f"\nreport: {path}")
+        output.result("claims", [{"experiment": name, **vars(claim)} for name, claim in claims])
+        output.result("report", str(path))

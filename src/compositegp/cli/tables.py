@@ -1,127 +1,104 @@
-"""Tables from files: CSV, compressed or not, and Parquet."""
+"""Tables from CSV files, compressed or not, and Parquet files; every error names the file, the column and the row."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from compositegp.cli.errors import CommandError
+from compositegp.backend import Floats
+from compositegp.cli.output import CommandError, require_packages
 
-_OFFSET = re.compile(r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d(?::?\d\d)?)$")
+_MOST_NAMES = 12  # column names that an error lists
 
 
-def read_table(path: str) -> pd.DataFrame:
-    """A table, or a CommandError that says what is wrong with its file."""
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a table with at least one row; the names of its columns are strings."""
     file = Path(path)
     if not file.exists():
         raise CommandError(f"{path} does not exist. Check the path.")
     if file.is_dir():
         raise CommandError(f"{path} is a folder. Give a CSV or Parquet file.")
+    is_parquet = file.suffix in (".parquet", ".pq")
+    if is_parquet:
+        require_packages("pyarrow")
     try:
-        parquet = file.suffix in (".parquet", ".pq")
-        table = pd.read_parquet(file) if parquet else pd.read_csv(file, index_col=False)
+        table = pd.read_parquet(file) if is_parquet else pd.read_csv(file, index_col=False)
     except pd.errors.EmptyDataError as error:
         raise CommandError(f"{path} is empty.") from error
-    except Exception as error:  # whatever a file of another kind makes its readers raise
+    except Exception as error:  # the readers raise many kinds for a file of another format
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CommandError(f"{path} cannot be read as CSV or Parquet: {reason}") from error
+    # A filtered table keeps the row numbers of the table that it is from: drop them, but keep a named index.
     named = table.index.name is not None and table.index.name not in table.columns
-    table = table.reset_index(drop=not named)  # a filtered table keeps the row numbers of another
+    table = table.reset_index(drop=not named)
     if not len(table):
         raise CommandError(f"{path} has no rows.")
+    table.columns = table.columns.map(str)
     return table
 
 
-def column(table: pd.DataFrame, name: str, path: str) -> pd.Series:
+def column(table: pd.DataFrame, name: str, path: str | Path) -> pd.Series:
     """One column of a table."""
     if name not in table.columns:
-        shown = ", ".join(map(str, table.columns[:12])) + (", …" if len(table.columns) > 12 else "")
-        raise CommandError(f"{path} has no column {name!r}; it has {shown}.")
+        names = ", ".join(table.columns[:_MOST_NAMES]) + (", …" if len(table.columns) > _MOST_NAMES else "")
+        raise CommandError(f"{path} has no column {name!r}; it has {names}.")
     return table[name]
 
 
-def numbers(table: pd.DataFrame, name: str, path: str) -> pd.Series:
-    """One column as numbers; empty cells are NaN."""
+def number_column(table: pd.DataFrame, name: str, path: str | Path) -> pd.Series:
+    """One column as floats; an empty cell is NaN."""
     values = column(table, name, path)
+    if has_times(values):
+        raise CommandError(f"column {name!r} of {path} has times where numbers should be.")
     converted = pd.to_numeric(values, errors="coerce")
-    wrong = converted.isna() & values.notna()
+    wrong = (converted.isna() & values.notna()).to_numpy()
     if wrong.any():
-        row = int(np.argmax(wrong.to_numpy()))
+        first = int(np.argmax(wrong))
         raise CommandError(
-            f"column {name!r} of {path} has text where numbers should be: {values.iloc[row]!r} in row {row + 1} "
-            f"({int(wrong.sum())} in all). Correct it, or leave the cell empty if it was not observed."
+            f"column {name!r} of {path} has text where numbers should be: {values.iloc[first]!r} in row {first + 1} "
+            f"({int(wrong.sum())} such rows). Correct it, or leave the cell empty if the value was not observed."
         )
     return converted.astype(float)
 
 
-def times(table: pd.DataFrame, name: str, path: str) -> pd.DatetimeIndex:
-    """One column as time stamps: in UTC if they have a zone."""
-    values = column(table, name, path)
-    if isinstance(values.dtype, pd.DatetimeTZDtype) or values.dtype.kind == "M":
-        return pd.DatetimeIndex(values)
-    if values.dtype.kind in "iuf":
-        raise CommandError(
-            f"column {name!r} of {path} has numbers where times should be. Write times as 2024-01-31 14:00."
-        )
-    text = values.astype("string").str.strip()
-    zoned = text.str.contains(_OFFSET).fillna(False).to_numpy(dtype=bool) & (text.str.len() > 10).fillna(False)
-    if zoned.any() and not zoned[text.notna()].all():
-        raise CommandError(
-            f"column {name!r} of {path} mixes times with and without a time zone. Give all of them one, or none."
-        )
-    try:
-        parsed = pd.to_datetime(text, utc=bool(zoned.any()), format="ISO8601")
-    except (ValueError, TypeError):
-        try:
-            parsed = pd.to_datetime(text, utc=bool(zoned.any()))
-        except (ValueError, TypeError) as error:
-            reason = str(error).splitlines()[0]
-            raise CommandError(f"column {name!r} of {path} has what is no time: {reason}") from error
-    if parsed.isna().all():
-        raise CommandError(f"column {name!r} of {path} has no times.")
-    return pd.DatetimeIndex(parsed)
+def target_column(table: pd.DataFrame, name: str, path: str | Path) -> Floats:
+    """One column as an array of finite floats; an empty cell is NaN: not observed."""
+    values: Floats = number_column(table, name, path).to_numpy()
+    _refuse(np.isinf(values), "infinite value(s)", name, path)
+    return values
 
 
-def time_format(values: pd.Series) -> str:
-    """How times are written: "ISO8601", or a format by which further ones can be read."""
-    if values.dtype.kind == "M" or isinstance(values.dtype, pd.DatetimeTZDtype):
-        return "ISO8601"
-    first = str(values.dropna().iloc[0]).strip()
-    try:
-        pd.to_datetime(first, format="ISO8601")
-    except ValueError:
-        return pd.tseries.api.guess_datetime_format(first) or "mixed"
-    return "ISO8601"
+def complete_number_column(table: pd.DataFrame, name: str, path: str | Path) -> pd.Series:
+    """One column as finite floats; an empty cell is an error."""
+    values = number_column(table, name, path)
+    _refuse(values.isna(), "empty cell(s)", name, path)
+    _refuse(~np.isfinite(values), "infinite value(s)", name, path)
+    return values
 
 
-def read_series(path: str, time: str, target: str, extra: list[str]) -> tuple[pd.Series, pd.DataFrame | None]:
-    """A series with its time stamps, and further columns if any are named; rows without a time are dropped."""
-    table = read_table(path)
-    index = times(table, time, path)
-    series = pd.Series(numbers(table, target, path).to_numpy(), index=index, name=target)
-    series.attrs["format"] = time_format(table[time])
-    known = ~index.isna()
-    columns = None
-    if extra:
-        columns = pd.DataFrame({name: numbers(table, name, path).to_numpy() for name in extra}, index=index)[known]
-    return series[known], columns
+def complete_text_column(table: pd.DataFrame, name: str, path: str | Path) -> pd.Series:
+    """One column as text (of object type); an empty cell is an error."""
+    values = column(table, name, path).astype("string")
+    _refuse(values.isna() | (values.str.strip() == "").fillna(False), "empty cell(s)", name, path)
+    return values.astype(object)
 
 
-def split_columns(table: pd.DataFrame, target: str, path: str) -> tuple[pd.DataFrame, list[str]]:
-    """The inputs of a table, and those of them that are categories."""
-    inputs = table.drop(columns=[target], errors="ignore")
-    if not len(inputs.columns):
-        raise CommandError(f"{path} has no column beside {target!r} to predict from.")
-    categories = [
-        str(name) for name in inputs.columns if inputs[name].dtype.kind not in "biuf" and not _is_time(inputs[name])
-    ]
-    for name in inputs.columns:
-        if _is_time(inputs[name]):
-            raise CommandError(f"column {name!r} of {path} has times: use compositegp forecast, or leave it out.")
-    return inputs, categories
-
-
-def _is_time(values: Any) -> bool:
+def has_times(values: pd.Series) -> bool:
+    """Whether a column holds time stamps (which only Parquet files know of)."""
     return bool(values.dtype.kind == "M" or isinstance(values.dtype, pd.DatetimeTZDtype))
+
+
+def has_numbers(values: pd.Series) -> bool:
+    """Whether a column holds numbers or truth values."""
+    return bool(values.dtype.kind in "biuf")
+
+
+def _refuse(wrong: Any, what: str, name: str, path: str | Path) -> None:
+    """Raise an error for the rows that are wrong, if there are any."""
+    rows = np.asarray(wrong, dtype=bool)
+    if rows.any():
+        raise CommandError(
+            f"column {name!r} of {path} has {int(rows.sum())} {what}, the first in row {int(np.argmax(rows)) + 1}. "
+            "Correct them, or do without the column."
+        )

@@ -1,6 +1,6 @@
 """The mechanism: everything is a weighted sum, over small sets of points, of an exact GP's quantity."""
 
-from compositegp.composite.block_vecchia import conditioning_sets
+from compositegp.composite.block_vecchia import CONDITIONING_SIZE, conditioning_sets, nearest_earlier
 from compositegp.composite.evidence import Evidence, collect_evidence, loadings, resolvable, too_much_evidence
 from compositegp.composite.factors import FactoredStack, batches, factor_covariance, factor_stacks
 from compositegp.composite.fisher import fisher_information
@@ -8,7 +8,7 @@ from compositegp.composite.influence import Influence
 from compositegp.composite.latent import Latent
 from compositegp.composite.likelihood import Score, score
 from compositegp.composite.observations import Observations
-from compositegp.composite.segmentation import SCHEMES, segment
+from compositegp.composite.segmentation import SCHEMES, SEGMENT_SIZE, by_labels, partition, segment
 from compositegp.composite.sum_over_terms import (
     check_finite,
     restrict,
@@ -19,7 +19,9 @@ from compositegp.composite.sum_over_terms import (
 from compositegp.composite.terms import Composite, Stack, Term, check_composite
 
 __all__ = [
+    "CONDITIONING_SIZE",
     "SCHEMES",
+    "SEGMENT_SIZE",
     "Composite",
     "Evidence",
     "FactoredStack",
@@ -30,6 +32,7 @@ __all__ = [
     "Stack",
     "Term",
     "batches",
+    "by_labels",
     "check_composite",
     "check_finite",
     "collect_evidence",
@@ -38,6 +41,8 @@ __all__ = [
     "factor_stacks",
     "fisher_information",
     "loadings",
+    "nearest_earlier",
+    "partition",
     "resolvable",
     "restrict",
     "score",

@@ -3,37 +3,47 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
-from compositegp.composite.segmentation import segment
+from compositegp.composite.segmentation import partition
 from compositegp.kernels import in_length_scales
-from compositegp.validation import check_index_sets, check_kernel, check_points
+from compositegp.validation import check_count, check_index_sets, check_kernel, check_points
 
-_POOL = 8  # candidates kept for each point wanted, by distance to the centre of the segment
-_MANY_POINTS = 20_000  # beyond which candidates are looked for in cells, not among all the points
-_MANY_SEGMENTS = 128  # that it takes to make up for building the cells
+CONDITIONING_SIZE = 256
+"""Points that a segment is conditioned on, unless a user says otherwise."""
+
+# Found by benchmarks/scale.py profile, on tables of 10⁵ and 10⁶ rows.
+_POOL = 8  # candidates kept for each point wanted, by distance to the center of the segment
+_MANY_POINTS = 20_000  # above this number of points candidates are looked for in cells, not among all the points
+_MANY_SEGMENTS = 128  # fewer segments than this do not make up for building the cells
 _CELL = 256  # points in a cell, at most
-_MARGIN = 12.0  # points in the nearest cells, for each one wanted: in many columns near cells may be far away
+_MARGIN = 12.0  # points looked at in the nearest cells, for each one wanted: near cells may have far points
 _ROWS = 2**14  # candidates whose distances to a segment are held at once
 
 
 def conditioning_sets(
-    X: Any, segments: Any, size: int, *, kernel: Kernel | None = None, only: Any = None
+    X: ArrayLike,
+    segments: list[Indices],
+    conditioning_size: int = CONDITIONING_SIZE,
+    *,
+    kernel: Kernel | None = None,
+    only: ArrayLike | None = None,
 ) -> list[Indices]:
     """Find the nearest earlier points of each segment.
 
     Earlier points are those of the segments before it in the list, so the order of `segments` matters:
-    in time, newest first conditions the old on the new. Of the ``8 * size`` earlier points nearest to the
-    centre of the segment, those nearest to any one of its points are taken. Among many points the former are looked for
-    in the cells of a tree nearest to that centre, so that time and memory grow as n.
+    in time, newest first conditions the old on the new. Of the ``8 * conditioning_size`` earlier points nearest to the
+    center of the segment, those nearest to any one of its points are taken. Among many points the former are looked for
+    in the cells of a tree nearest to that center, so that time and memory grow as n.
 
     Parameters
     ----------
     X : array of shape (n, d)
     segments : list of int arrays
-    size : int
+    conditioning_size : int
         Points in a conditioning set; fewer where there are not as many earlier ones. 0 gives empty sets.
     kernel : scikit-learn kernel, optional
         Distances are then measured in its length scales.
@@ -44,23 +54,30 @@ def conditioning_sets(
     -------
     list of int arrays
         One for each segment (in `only`), the indices ascending; that of the first segment is empty.
+
+    Examples
+    --------
+    >>> conditioning_sets(np.arange(6.0)[:, None], [[0, 1], [2, 3], [4, 5]], 1)
+    [array([], dtype=int64), array([1]), array([3])]
     """
     points = check_points(X, "X")
     parts = check_index_sets(segments, "segments")
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-        raise ValueError(f"size must be a whole number of at least 0; found {size!r}.")
-    order = np.concatenate([*parts, np.empty(0, dtype=np.intp)])
-    if len(order) and order.max() >= len(points):
-        raise ValueError(f"segments name point {order.max()}, but X has only {len(points)} points.")
+    size = check_count(conditioning_size, "conditioning_size", least=0)
+    largest = max((int(part.max(initial=-1)) for part in parts), default=-1)
+    if largest >= len(points):
+        raise ValueError(f"segments name point {largest}, but X has only {len(points)} points.")
     if kernel is not None:
         points = in_length_scales(check_kernel(kernel), points)
     numbers = np.arange(len(parts)) if only is None else np.asarray(only)
-    finder = _Finder(points[order], size, len(parts))
-    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    sets = []
-    for number in numbers:
-        sets.append(np.sort(order[finder.find(starts[number], starts[number + 1])]))
-    return sets
+    return nearest_earlier(points, parts, size, numbers)
+
+
+def nearest_earlier(points: Floats, segments: list[Indices], size: int, numbers: Any) -> list[Indices]:
+    """Nearest earlier points of some segments, from values that have been checked: see `conditioning_sets`."""
+    order = np.concatenate([*segments, np.empty(0, dtype=np.intp)])
+    finder = _Finder(points[order], size, len(segments))
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in segments])])
+    return [np.sort(order[finder.find(starts[number], starts[number + 1])]) for number in numbers]
 
 
 class _Finder:
@@ -107,7 +124,7 @@ class _Cells:
     """Points in small local cells, which are looked up by their bounding boxes: in any number of columns."""
 
     def __init__(self, points: Floats) -> None:
-        cells = segment(points, _CELL)
+        cells = partition(points, _CELL)
         self._count = len(points)
         self._members = np.concatenate(cells)
         self._stops = np.cumsum([len(cell) for cell in cells])

@@ -26,7 +26,7 @@ from compositegp.composite.factors import FactoredStack, batches
 from compositegp.composite.latent import Latent
 from compositegp.kernels import gram
 
-_TOLD = 1e-8  # tempering beyond which a user has to know of it
+_WORTH_A_WARNING = 1e-8  # tempering above which the user is warned
 _RESOLUTIONS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 
@@ -35,35 +35,33 @@ class Evidence(NamedTuple):
 
     Attributes
     ----------
-    matrix : array of shape (r + q + 1, r + q + 1)
-        Σ w [W F y]ᵀ (I − W Wᵀ)⁻¹ [W F y], everything whitened by its term's covariance. It holds the natural parameters
-        of Π_S p(y_S | ξ, β)^w.
+    precision : array of shape (r + q, r + q)
+        Λ of (ξ, β): Σ w [W F]ᵀ (I − W Wᵀ)⁻¹ [W F], everything whitened by its term's covariance.
+    shift : array of shape (r + q, t)
+        η of (ξ, β): Σ w [W F]ᵀ (I − W Wᵀ)⁻¹ y, for each of t outputs. With Λ it holds the natural parameters of
+        Π_S p(y_S | ξ, β)^w. One column stands for outputs that are alike.
     """
 
-    matrix: Floats
-
-    @property
-    def precision(self) -> Floats:
-        """Λ of (ξ, β), shape (r + q, r + q)."""
-        return self.matrix[:-1, :-1]
-
-    @property
-    def shift(self) -> Floats:
-        """η of (ξ, β), shape (r + q,)."""
-        return self.matrix[:-1, -1]
+    precision: Floats
+    shift: Floats
 
     def plus(self, other: "Evidence") -> "Evidence":
         """Evidence of both."""
-        return Evidence(self.matrix + other.matrix)
+        return Evidence(self.precision + other.precision, self.shift + other.shift)
 
     @classmethod
     def none(cls, latent: Latent) -> "Evidence":
         """No evidence about a latent."""
-        size = latent.root.shape[1] + latent.basis.shape[1] + 1
-        return cls(np.zeros((size, size)))
+        size = latent.root.shape[1] + latent.basis.shape[1]
+        return cls(np.zeros((size, size)), np.zeros((size, 1)))
+
+    @classmethod
+    def of(cls, products: Floats, n_coordinates: int) -> "Evidence":
+        """From the matrix of all products of [W F y], of which the first columns are the coordinates (ξ, β)."""
+        return cls(products[:n_coordinates, :n_coordinates], products[:n_coordinates, n_coordinates:])
 
 
-_Form = Callable[[Array, FactoredStack, float], tuple[Evidence, float]]
+_Form = Callable[[Array, FactoredStack, float], tuple[Floats, float]]
 
 
 def loadings(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Array:
@@ -82,7 +80,7 @@ def resolvable(latent: Latent, W: Array) -> Iterator[tuple[Array, float]]:
     for fraction in _RESOLUTIONS:
         lost = latent.strengths < fraction
         if fraction == 0 or (lost & (latent.strengths >= weakest)).any():
-            yield W * like(1.0 - lost, W) if lost.any() else W, _TOLD
+            yield W * like(1.0 - lost, W) if lost.any() else W, _WORTH_A_WARNING
         weakest = fraction
     yield W * like(1.0 - (latent.strengths < _RESOLUTIONS[-1]), W), TEMPERING_END
 
@@ -104,9 +102,10 @@ def collect_evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) ->
     latent = latent.alongside(factored.lower)
     for blocks in batches(len(factored.stack), n * max(n, len(latent.points))):
         part = factored[blocks]
-        found, tempering = _resolve(kernel, latent, part, form)
+        products, tempering = _resolve(kernel, latent, part, form)
+        found = Evidence.of(products, r + latent.basis.shape[1])
         total, tempered = total.plus(found), max(tempered, tempering)
-    if tempered > _TOLD:
+    if tempered > _WORTH_A_WARNING:
         warn_caller(
             f"Under kernel {kernel} a segment determines latent values beyond double precision; up to "
             f"{tempered:.0e} of its own covariance was added as noise. Add a WhiteKernel to set the noise yourself.",
@@ -115,17 +114,17 @@ def collect_evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) ->
     return total
 
 
-def _resolve(kernel: Kernel, latent: Latent, part: FactoredStack, form: _Form) -> tuple[Evidence, float]:
+def _resolve(kernel: Kernel, latent: Latent, part: FactoredStack, form: _Form) -> tuple[Floats, float]:
     for W, limit in resolvable(latent, loadings(kernel, latent, part)):
         try:
             return form(W, part, limit)
         except SingularMatrixError as error:
-            number = part.stack.numbers[error.index]
+            number = part.stack.segment_numbers[error.index]
     raise too_much_evidence(kernel, f"Segment {number}")
 
 
-def _by_data(W: Array, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
-    """Evidence by n × n matrices, for terms no larger than the latent.
+def _by_data(W: Array, factored: FactoredStack, limit: float) -> tuple[Floats, float]:
+    """Products of [W F y] by n × n matrices, for terms no larger than the latent.
 
     With I − W Wᵀ = T Tᵀ it is UᵀU for U = T⁻¹ [W F y], and the rows of U up to a stage's end are those of the
     term that ends there: the weight of a stage is the weight of its rows.
@@ -136,11 +135,11 @@ def _by_data(W: Array, factored: FactoredStack, limit: float) -> tuple[Evidence,
     rows = solve_lower(lower, U).reshape(-1, U.shape[-1])
     weights = factored.stack.row_weights
     weighted = rows if (weights == 1).all() else rows * like(weights.reshape(-1, 1), rows)
-    return Evidence(fetch(weighted.mT @ rows)), tempering
+    return fetch(weighted.mT @ rows), tempering
 
 
-def _by_latent(W: Array, factored: FactoredStack, limit: float) -> tuple[Evidence, float]:
-    """Evidence by r × r matrices, for terms larger than the latent.
+def _by_latent(W: Array, factored: FactoredStack, limit: float) -> tuple[Floats, float]:
+    """Products of [W F y] by r × r matrices, for terms larger than the latent.
 
     About ξ it is (I − WᵀW)⁻¹ − I. A later stage sees the latent whitened by the stages before it: with F those
     stages' whitening, FᵀF = (I − W_<ᵀ W_<)⁻¹, it is the same formula for W Fᵀ, carried back by F.
@@ -178,4 +177,4 @@ def _by_latent(W: Array, factored: FactoredStack, limit: float) -> tuple[Evidenc
             F = inverse if F is None else inverse @ F
         start = stop
     total[r:, :r] = total[:r, r:].mT
-    return Evidence(fetch(total)), tempered
+    return fetch(total), tempered

@@ -38,8 +38,8 @@ class FactoredStack:
     points : array of shape (blocks, n, d)
     lower : array of shape (blocks, n, n)
         C with C Cᵀ = Σ_kk, noise included; above the diagonal it is undefined.
-    innovations : array of shape (blocks, n, q + 1)
-        C⁻¹ F_k and, last, C⁻¹ (y_k − μ_k).
+    innovations : array of shape (blocks, n, q + t)
+        C⁻¹ F_k and, last, C⁻¹ (y_k − μ_k) of the t outputs.
     """
 
     stack: Stack
@@ -70,7 +70,7 @@ def factor_stacks(observations: Observations, composite: Composite) -> Iterator[
             if jitter.any():
                 count += int(np.count_nonzero(jitter))
                 if jitter.max() > worst:
-                    worst, where = float(jitter.max()), int(factored.stack.numbers[jitter.argmax()])
+                    worst, where = float(jitter.max()), int(factored.stack.segment_numbers[jitter.argmax()])
             yield factored
     if count:
         warn_caller(
@@ -101,7 +101,7 @@ def factor_covariance(observations: Observations, stack: Stack, K_kk: Array) -> 
     try:
         return cholesky(K_kk)
     except SingularMatrixError as error:
-        segment = f"segment {stack.numbers[error.index]}"
+        segment = f"segment {stack.segment_numbers[error.index]}"
         if not np.isfinite(fetch(K_kk[error.index])).all():
             raise LinAlgError(
                 f"Kernel {observations.kernel} gives a covariance that is not finite in {segment}. Scale the inputs, "

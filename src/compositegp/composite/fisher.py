@@ -47,12 +47,12 @@ def fisher_information(
     terms = _terms(composite, len(points))
     if not len(data.kernel.theta):
         raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to be informed about.")
-    q = data.columns.shape[1] - 1
-    total = total_score(data, terms, np.zeros(q), probes=-1, n_jobs=n_jobs)
+    q = data.basis.shape[1]
+    total = total_score(data, terms, np.zeros((q, 1)), probes=-1, n_jobs=n_jobs)
     p = len(total.fisher)
     information = np.zeros((p + q, p + q))
     information[:p, :p] = total.fisher
-    information[p:, p:] = total.normal[:-1, :-1]
+    information[p:, p:] = total.normal.information
     return information
 
 

@@ -10,7 +10,7 @@ from compositegp.composite.latent import Latent
 from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
 from compositegp.kernels import Boxes, covariance_bounds, diagonal
-from compositegp.means import Estimated
+from compositegp.means import Estimated, check_coefficients
 
 
 class Influence:
@@ -71,7 +71,6 @@ def _residuals(data: Observations) -> Floats:
     estimate = data.mean.coefficients
     if not isinstance(estimate, Estimated):
         return data.columns
-    functions, y = data.columns[:, :-1], data.columns[:, -1:]
-    coefficients = np.asarray(estimate.coefficients, dtype=np.float64)
-    error = functions @ psd_root(np.asarray(estimate.covariance, dtype=np.float64))
-    return np.concatenate([y - (functions @ coefficients)[:, None], error], axis=1)
+    coefficients = check_coefficients(estimate.coefficients, data.basis.shape[1])
+    error = data.basis @ psd_root(np.asarray(estimate.covariance, dtype=np.float64))
+    return np.concatenate([data.residuals - data.basis @ coefficients, error], axis=1)

@@ -23,7 +23,7 @@ class Latent:
     Attributes
     ----------
     points : array of shape (M, d)
-    mean : array of shape (M,)
+    mean : array of shape (M, 1) or (M, t)
     root : array of shape (M, r)
         root · rootᵀ = Σ_zz. Where Σ_zz is singular in float64, r < M: the latent is its numerically
         independent part.

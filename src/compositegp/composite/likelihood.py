@@ -15,13 +15,14 @@ from compositegp.backend import (
     like,
     lower_of_weighted_inverse,
     solve_lower,
-    solve_upper_vectors,
+    solve_upper,
 )
 from compositegp.composite.factors import factor_covariance
 from compositegp.composite.observations import Observations
 from compositegp.composite.slepian_bangs import exact_fisher, probed_fisher
 from compositegp.composite.terms import Stack
 from compositegp.kernels import linearize
+from compositegp.means import NormalEquations
 
 
 class Score(NamedTuple):
@@ -35,8 +36,8 @@ class Score(NamedTuple):
         Its derivative in ``kernel.theta``.
     fisher : array of shape (p, p)
         Fisher information about ``kernel.theta``.
-    normal : array of shape (q + 1, q + 1)
-        Σ w [F y]ᵀ Σ_SS⁻¹ [F y]: the normal equations of generalised least squares for β.
+    normal : NormalEquations
+        Of generalized least squares for β.
     n_points : float
         Σ w |S|: each point once in a composite that counts it once.
     jitter : float
@@ -46,7 +47,7 @@ class Score(NamedTuple):
     log_likelihood: float
     gradient: Floats
     fisher: Floats
-    normal: Floats
+    normal: NormalEquations
     n_points: float
     jitter: float
 
@@ -56,7 +57,7 @@ class Score(NamedTuple):
             self.log_likelihood + other.log_likelihood,
             self.gradient + other.gradient,
             self.fisher + other.fisher,
-            self.normal + other.normal,
+            self.normal.plus(other.normal),
             self.n_points + other.n_points,
             max(self.jitter, other.jitter),
         )
@@ -71,8 +72,8 @@ def score(
     ----------
     observations : Observations
     stack : Stack
-    coefficients : array of shape (q,)
-        β.
+    coefficients : array of shape (q, t)
+        β of the t outputs. All outputs share one covariance: their log likelihoods add.
     probes : int
         Random vectors for each stage, by which the Fisher information is estimated without bias and remains positive
         semi-definite; 0 leaves it out (zeros), and −1 computes it exactly, which takes 2 p n³ operations.
@@ -89,11 +90,12 @@ def score(
     lower, jitter = factor_covariance(observations, stack, xp.asarray(linearized.value, copy=True))
     columns = solve_lower(lower, observations.rows("columns", stack))
     weights = like(stack.row_weights, lower)
-    residuals = columns[..., -1] - columns[..., :-1] @ like(coefficients, lower)
-    log_densities = -0.5 * (residuals**2 + math.log(2 * math.pi)) - xp.log(diagonals(lower))
+    q, t = coefficients.shape
+    residuals = columns[..., q:] - columns[..., :q] @ like(coefficients, lower)
+    log_densities = -0.5 * ((residuals**2).sum(-1) + t * math.log(2 * math.pi)) - t * xp.log(diagonals(lower))
     # The first stages of a block, if they have no weight, are only conditioned on: their rows of C⁻¹ are not needed.
     first = 0 if probes < 0 else _first_weighted(stack)
-    conditioned = solve_upper_vectors(lower[:, :first, :first], residuals[:, :first])
+    conditioned = solve_upper(lower[:, :first, :first], residuals[:, :first])
     rows = last_rows_of_inverse(xp.asarray(lower, copy=True) if probes > 0 and not first else lower, first)
     if probes < 0:
         fisher = exact_fisher(stack, linearized, rows)
@@ -104,11 +106,12 @@ def score(
     cotangent = _negative_cotangent(stack, rows, conditioned, residuals, weights)
     gradient = fetch(-xp.sum(linearized.pullback(cotangent), axis=0))
     flat = columns.reshape(-1, columns.shape[-1])
+    products = fetch((weights.reshape(-1, 1) * flat[:, :q]).mT @ flat)
     return Score(
         float((weights * log_densities).sum()),
         gradient,
-        np.zeros((len(gradient), len(gradient))) if fisher is None else fetch(fisher),
-        fetch((weights.reshape(-1, 1) * flat).mT @ flat),
+        np.zeros((len(gradient), len(gradient))) if fisher is None else t * fetch(fisher),
+        NormalEquations(products[:, :q], products[:, q:]),
         float(stack.row_weights.sum()),
         float(jitter.max()),
     )
@@ -121,23 +124,24 @@ def _first_weighted(stack: Stack) -> int:
 
 
 def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals: Array, weights: Array) -> Array:
-    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
+    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (t K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
 
-    From the last rows of C⁻¹ and, of the points before them, C⁻ᵀ times their residuals. Overwrites the rows.
+    From the last rows of C⁻¹ and, of the points before them, C⁻ᵀ times their residuals; α has a column for each of the
+    t outputs. Overwrites the rows.
     """
-    first = conditioned.shape[1]
+    first, t = conditioned.shape[1], residuals.shape[-1]
     terms = [(stop, weight) for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True) if weight.any()]
     alphas = []
     for stop, _ in terms:
-        alpha = (residuals[:, None, first:stop] @ rows[:, : max(stop - first, 0), :stop])[:, 0]
+        alpha = rows[:, : max(stop - first, 0), :stop].mT @ residuals[:, first:stop]
         if first:
             alpha[:, :first] += conditioned[:, : min(first, stop)]
         alphas.append(alpha)
     # K_S⁻¹ = C_S⁻ᵀ C_S⁻¹, and C_S⁻¹ is the leading part of C⁻¹: the weight of a stage is the weight of its rows.
-    cotangent = lower_of_weighted_inverse(rows, weights[:, first:])
+    cotangent = lower_of_weighted_inverse(rows, t * weights[:, first:])
     halves = diagonals(cotangent)
     halves *= 0.5
     for (stop, weight), alpha in zip(terms, alphas, strict=True):
-        halved = 0.5 * like(weight, alpha)[:, None] * alpha
-        cotangent[:, :stop, :stop] -= alpha[:, :, None] * halved[:, None, :]
+        halved = 0.5 * like(weight, alpha)[:, None, None] * alpha
+        cotangent[:, :stop, :stop] -= alpha @ halved.mT
     return cotangent

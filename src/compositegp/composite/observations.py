@@ -1,5 +1,6 @@
 """Observations: checked data under a model, as the terms of a composite read them."""
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,8 +24,10 @@ class Observations:
         Its white part is the noise of the observations.
     mean : MeanModel
     X : array of shape (n, d)
-    columns : array of shape (n, q + 1)
-        Basis functions of the mean, and last y less its known mean.
+    columns : array of shape (n, q + t)
+        Basis functions of the mean and, last, the targets of the t outputs less their known means.
+    outputs : tuple of int
+        The shape of one target: () where y is a vector, (t,) where it has t columns.
     noise_variance : array of shape (n,) or None
         Noise of each point, beside the kernel's own.
     sent : dict
@@ -36,6 +39,7 @@ class Observations:
     X: Floats
     columns: Floats
     noise_variance: Floats | None
+    outputs: tuple[int, ...] = ()
     sent: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -51,11 +55,46 @@ class Observations:
         names: tuple[str, str] = ("X", "y"),
     ) -> "Observations":
         """Build from what a user gives; bad input raises a ValueError that names it. The kernel is copied."""
-        kernel, mean = clone(check_kernel(kernel)), as_mean(mean)
         points = check_points(X, names[0], n_columns)
-        residuals = check_targets(y, len(points), names[1]) - mean.values(points)
-        columns = np.concatenate([mean.columns(points), residuals[:, None]], axis=1)
-        return cls(kernel, mean, points, columns, check_noise_variance(noise_variance, len(points)))
+        targets = check_targets(y, len(points), names[1], several=True)
+        noise = check_noise_variance(noise_variance, len(points))
+        return cls.of(clone(check_kernel(kernel)), as_mean(mean), points, targets, noise)
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, mean: MeanModel, X: Floats, y: Floats, noise_variance: Floats | None
+    ) -> "Observations":
+        """Build from values that have been checked: y has shape (n,) or (n, t)."""
+        known = mean.values(X)
+        targets = y.reshape(len(X), -1)
+        if known.shape[1] not in (1, targets.shape[1]):
+            raise ValueError(
+                f"mean must return one finite number for each of the {len(X)} point(s), shape ({len(X)},); found shape "
+                f"{known.shape} from {mean.known!r}."
+            )
+        residuals = targets - known
+        columns = np.concatenate([mean.columns(X), residuals], axis=1)
+        return cls(kernel, mean, X, columns, noise_variance, y.shape[1:])
+
+    @property
+    def n_outputs(self) -> int:
+        """t, the number of outputs."""
+        return math.prod(self.outputs)
+
+    @property
+    def basis(self) -> Floats:
+        """Basis functions of the mean, shape (n, q)."""
+        return self.columns[:, : self.columns.shape[1] - self.n_outputs]
+
+    @property
+    def residuals(self) -> Floats:
+        """Targets less their known means, shape (n, t)."""
+        return self.columns[:, self.columns.shape[1] - self.n_outputs :]
+
+    @property
+    def targets(self) -> Floats:
+        """The targets themselves, shape (n,) or (n, t)."""
+        return (self.residuals + self.mean.values(self.X)).reshape(len(self.X), *self.outputs)
 
     def take(self, indices: Any) -> "Observations":
         """Some of the observations, in the order given."""
@@ -87,3 +126,7 @@ class Observations:
     def with_kernel(self, kernel: Kernel) -> "Observations":
         """The same data under another kernel."""
         return replace(self, kernel=kernel)
+
+    def with_mean(self, mean: MeanModel) -> "Observations":
+        """The same data under another mean."""
+        return Observations.of(self.kernel, mean, self.X, self.targets, self.noise_variance)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
@@ -11,14 +12,16 @@ from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
 
 SCHEMES = ("sequential", "interleaved", "random", "tree")
+SEGMENT_SIZE = 256
+"""Observations in a segment, unless a user says otherwise."""
 _MANY_COLUMNS = 64  # beyond which only the columns themselves are tried as directions
 _CLEARLY_WIDER = 1.5  # variance along the principal direction, over that of the widest column
 
 
 def segment(
-    X: Any,
-    size: int = 512,
-    scheme: Any = "tree",
+    X: ArrayLike,
+    segment_size: int = SEGMENT_SIZE,
+    scheme: str | ArrayLike = "tree",
     *,
     kernel: Kernel | None = None,
     random_state: Any = None,
@@ -29,13 +32,13 @@ def segment(
     ----------
     X : array of shape (n, d)
         The points.
-    size : int
+    segment_size : int
         Largest size of a segment. Segments are balanced: their sizes differ by one point at most.
     scheme : {"sequential", "interleaved", "random", "tree"} or array of n labels
         ``sequential`` cuts the points in the order given (time series); ``interleaved`` deals them out in
         turn; ``random`` shuffles first; ``tree`` halves the points again and again across their widest
         direction, so that segments are local in any number of dimensions. Labels (numbers or strings, one
-        for each point) make a segment of each label, and `size` is not used.
+        for each point) make a segment of each label, and `segment_size` is not used.
     kernel : scikit-learn kernel, optional
         Widths are then measured in its length scales.
     random_state : int, RandomState or None
@@ -45,16 +48,26 @@ def segment(
     -------
     list of int arrays
         A partition of range(n); indices ascend within a segment.
+
+    Examples
+    --------
+    >>> segment(np.arange(6.0)[:, None], 2, "sequential")
+    [array([0, 1]), array([2, 3]), array([4, 5])]
     """
     points = check_points(X, "X")
     if not isinstance(scheme, str):
-        return _by_labels(scheme, len(points))
+        return by_labels(scheme, len(points))
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {', '.join(SCHEMES)} or an array of labels; found {scheme!r}.")
     if kernel is not None:
         points = in_length_scales(check_kernel(kernel), points)
+    return partition(points, check_count(segment_size, "segment_size"), scheme, random_state)
+
+
+def partition(points: Floats, segment_size: int, scheme: str = "tree", random_state: Any = None) -> list[Indices]:
+    """Partition points that have been checked, in the unit in which nearness is measured: see `segment`."""
     n = len(points)
-    n_segments = -(-n // check_count(size, "size"))
+    n_segments = -(-n // segment_size)
     if scheme == "interleaved":
         return [np.arange(start, n, n_segments) for start in range(n_segments)]
     if scheme == "tree":
@@ -97,7 +110,8 @@ def _along_widest_direction(points: Floats) -> Floats:
     return np.asarray(points[:, column])
 
 
-def _by_labels(labels: Any, n: int) -> list[Indices]:
+def by_labels(labels: Any, n: int) -> list[Indices]:
+    """A segment for each label, one label for each of n points."""
     array = np.asarray(labels)
     if array.shape != (n,):
         raise ValueError(

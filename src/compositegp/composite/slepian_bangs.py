@@ -35,7 +35,7 @@ def probed_fisher(stack: Stack, linearized: Linearized, lower: Array, rows: Arra
             signs = np.stack(
                 [
                     np.random.default_rng([seed, int(number), stage]).integers(0, 2, size=(stop - start, probes))
-                    for number in stack.numbers
+                    for number in stack.segment_numbers
                 ]
             )
             vectors = rows[:, start - first : stop - first].mT @ like(2.0 * signs - 1.0, rows)

@@ -72,12 +72,8 @@ def with_coefficient_prior(score: Score, mean: MeanModel, coefficients: Floats) 
     prior = gaussian_prior(mean.coefficients, len(coefficients))
     if prior is None:
         return score
-    precision, location = prior
-    normal = score.normal.copy()
-    normal[:-1, :-1] += precision
-    normal[:-1, -1] += precision @ location
-    penalty = 0.5 * float((coefficients - location) @ precision @ (coefficients - location))
-    return score._replace(normal=normal, log_likelihood=score.log_likelihood - penalty)
+    log_likelihood = score.log_likelihood - prior.penalty(coefficients)
+    return score._replace(normal=score.normal.with_prior(prior), log_likelihood=log_likelihood)
 
 
 def _tasks(observations: Observations, composite: Composite) -> Iterator[tuple[Observations, Stack]]:

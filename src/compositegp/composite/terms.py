@@ -40,20 +40,20 @@ class Stack:
     stops : tuple of int
         Where each stage ends; the last is n.
     weights : array of shape (blocks, stages)
-    numbers : int array of shape (blocks,)
+    segment_numbers : int array of shape (blocks,)
         Which segment or term, in the user's count, each block is.
     """
 
     indices: Indices
     stops: tuple[int, ...]
     weights: Floats
-    numbers: Indices
+    segment_numbers: Indices
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __getitem__(self, blocks: Any) -> "Stack":
-        return Stack(self.indices[blocks], self.stops, self.weights[blocks], self.numbers[blocks])
+        return Stack(self.indices[blocks], self.stops, self.weights[blocks], self.segment_numbers[blocks])
 
     @property
     def row_weights(self) -> Floats:
@@ -114,7 +114,12 @@ class Composite:
     @classmethod
     def marginal(cls, segments: Any) -> "Composite":
         """Build the paper's composite GP: each of some disjoint segments is a term of weight one."""
-        return cls([(indices, 1.0) for indices in check_segments(segments, "segments")])
+        return cls.of_segments(check_segments(segments, "segments"))
+
+    @classmethod
+    def of_segments(cls, segments: list[Indices]) -> "Composite":
+        """Build the marginal composite of segments that have been checked."""
+        return cls._of_stacks(_stack([(part, (len(part),), (1.0,)) for part in segments]))
 
     @classmethod
     def pointwise(cls, n_samples: int) -> "Composite":

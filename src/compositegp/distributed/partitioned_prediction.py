@@ -10,11 +10,11 @@ from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, blas_threads_for
-from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, segment
+from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, partition
 from compositegp.distributed.partitions import Part, Summary, add_up
 from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
-from compositegp.means import as_mean
+from compositegp.means import MeanModel
 from compositegp.posteriors import Marginals, believe, gather, predict_from
 
 _MESSAGE = 2**21  # numbers in one result that travels between machines, at most
@@ -23,50 +23,49 @@ _FEW_TESTS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class PartitionedModel:
     """A model, and data in partitions.
 
     Attributes
     ----------
     kernel : scikit-learn kernel
-    mean : as in `posterior`
+    mean : MeanModel
     parts : list of delayed Part
     summaries : list of Summary
     conditioning_size : int
     """
 
     kernel: Kernel
-    mean: Any
+    mean: MeanModel
     parts: list[Any]
     summaries: list[Summary]
     conditioning_size: int
 
     def by_composite(self, Z: Floats, group_size: int) -> Marginals:
         """Every segment's evidence about each group of test points, added up over the partitions."""
-        width = group_size + as_mean(self.mean).columns(Z[:1]).shape[1] + 1
+        width = group_size + self.mean.columns(Z[:1]).shape[1] + 1
         step = max(1, _MESSAGE // width**2)
-        groups = segment(Z, group_size, kernel=self.kernel)
+        groups = partition(in_length_scales(self.kernel, Z), group_size)
         result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
         task, n_blocks = dask.delayed(_evidence), sum(len(summary.sizes) for summary in self.summaries)
         for start in range(0, len(groups), step):
             chosen = groups[start : start + step]
             points = [Z[group] for group in chosen]
             model = (self.kernel, self.mean, self.conditioning_size, dask.delayed(points), n_blocks)
-            told = [
+            answers = [
                 task(part, *model)
                 for part, summary in zip(self.parts, self.summaries, strict=True)
                 if summary.n_points
             ]
-            (totals,) = dask.compute(add_up(told, _sum))
+            (totals,) = dask.compute(add_up(answers, _sum))
             for group, own, total in zip(chosen, points, totals, strict=True):
                 belief = self._believe(own, total)
                 result.mean[group], result.variance[group] = belief.mean, belief.variance
         return result
 
     def _believe(self, points: Floats, total: Evidence) -> Any:
-        mean = as_mean(self.mean)
-        latent = Latent.prior(self.kernel, points, mean)
-        nothing = Observations(self.kernel, mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
+        latent = Latent.prior(self.kernel, points, self.mean)
+        nothing = Observations(self.kernel, self.mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
         return believe(nothing, latent, total)
 
     def by_nearest(self, Z: Floats, size: int) -> Marginals:
@@ -99,12 +98,12 @@ class Model:
     def _nearest(self, Z: Floats, tests: Floats, near: Any, size: int) -> Any:
         """Prediction (delayed) of some test points from the partitions that are near them."""
         task = dask.delayed(_candidates)
-        told = [
+        answers = [
             task(self.parts[owner], self.kernel, tests[rows], np.flatnonzero(rows), size)
             for owner, rows in enumerate(near)
             if rows.any()
         ]
-        return dask.delayed(_predict)(add_up(told, partial(_nearest_of, size=size)), self.kernel, self.mean, Z)
+        return dask.delayed(_predict)(add_up(answers, partial(_nearest_of, size=size)), self.kernel, self.mean, Z)
 
     def _gaps(self, tests: Floats) -> Floats:
         """Distance from each partition's bounding box to each test point, in length scales: (partitions, M)."""
@@ -117,12 +116,12 @@ class Model:
         return gaps
 
 
-def _observations(part: Part, kernel: Kernel, mean: Any) -> Observations:
-    return Observations.checked(kernel, part.X, part.y, mean=mean, noise_variance=None)
+def _observations(part: Part, kernel: Kernel, mean: MeanModel) -> Observations:
+    return Observations.of(kernel, mean, part.X, part.y, None)
 
 
 def _evidence(
-    part: Part, kernel: Kernel, mean: Any, conditioning_size: int, groups: list[Floats], n_blocks: int
+    part: Part, kernel: Kernel, mean: MeanModel, conditioning_size: int, groups: list[Floats], n_blocks: int
 ) -> list[Evidence]:
     """What a partition says about each group of test points."""
     data = _observations(part, kernel, mean)
@@ -130,11 +129,11 @@ def _evidence(
     composite: Composite = LocalSegments(data, part.segments, conditioning_size).take(numbers, kernel)
     with blas_threads_for(0):  # the same bits in every process
         latents = [Latent.prior(kernel, points, data.mean) for points in groups]
-        return gather(data, composite, factor_stacks(data, composite), latents, True, n_blocks)
+        return gather(data, composite, factor_stacks(data, composite), latents, n_blocks)
 
 
-def _sum(told: list[list[Evidence]]) -> list[Evidence]:
-    return [reduce(Evidence.plus, parts) for parts in zip(*told, strict=True)]
+def _sum(answers: list[list[Evidence]]) -> list[Evidence]:
+    return [reduce(Evidence.plus, parts) for parts in zip(*answers, strict=True)]
 
 
 class Candidates(NamedTuple):
@@ -169,17 +168,17 @@ def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Any, size: int)
     return Candidates(rows, distances, part.X[near], part.y[near])
 
 
-def _nearest_of(told: list[Candidates], size: int) -> Candidates:
+def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
     """The nearest of all the candidates for each test point; of equal ones, those of earlier partitions."""
-    rows = np.unique(np.concatenate([each.rows for each in told]))
-    d, width = told[0].X.shape[2], sum(each.distances.shape[1] for each in told)
+    rows = np.unique(np.concatenate([each.rows for each in answers]))
+    d, width = answers[0].X.shape[2], sum(each.distances.shape[1] for each in answers)
     distances, X, y = (
         np.full((len(rows), width), np.inf),
         np.zeros((len(rows), width, d)),
         np.zeros((len(rows), width)),
     )
     start = 0
-    for each in told:
+    for each in answers:
         place, stop = np.searchsorted(rows, each.rows), start + each.distances.shape[1]
         distances[place, start:stop], X[place, start:stop], y[place, start:stop] = each.distances, each.X, each.y
         start = stop
@@ -192,10 +191,8 @@ def _nearest_of(told: list[Candidates], size: int) -> Candidates:
     )
 
 
-def _predict(found: Candidates, kernel: Kernel, mean: Any, Z: Floats) -> Marginals:
+def _predict(found: Candidates, kernel: Kernel, mean: MeanModel, Z: Floats) -> Marginals:
     size = found.distances.shape[1]
-    data = Observations.checked(
-        kernel, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), mean=mean, noise_variance=None
-    )
+    data = Observations.of(kernel, mean, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), None)
     with blas_threads_for(0):
         return predict_from(data, np.arange(len(Z) * size).reshape(len(Z), size), Z)

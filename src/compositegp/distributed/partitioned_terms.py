@@ -12,7 +12,7 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations, Score, check_finite, score_terms, with_coefficient_prior
 from compositegp.distributed.partitions import Part, Summary, add_up
 from compositegp.learning import LocalSegments
-from compositegp.means import as_mean
+from compositegp.means import MeanModel
 
 _FAR_APART = 7919  # seeds of neighbouring partitions
 
@@ -25,13 +25,13 @@ class PartitionedTerms:
     ----------
     parts : list of delayed Part
     summaries : list of Summary
-    mean : as in `posterior`
+    mean : MeanModel
     conditioning_size : int
     """
 
     parts: list[Any]
     summaries: list[Summary]
-    mean: Any
+    mean: MeanModel
     conditioning_size: int
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class PartitionedReading:
             for owner, numbers in self.places.items()
         ]
         (total,) = dask.compute(add_up(scores, _sum))
-        return with_coefficient_prior(check_finite(total, kernel), as_mean(mean), coefficients)
+        return with_coefficient_prior(check_finite(total, kernel), mean, coefficients)
 
 
 def _score(
@@ -93,12 +93,12 @@ def _score(
     conditioning_size: int,
     scale: Kernel,
     kernel: Kernel,
-    mean: Any,
+    mean: MeanModel,
     coefficients: Floats,
     probes: int,
     seed: int,
 ) -> Score:
-    data = Observations.checked(kernel, part.X, part.y, mean=mean, noise_variance=None)
+    data = Observations.of(kernel, mean, part.X, part.y, None)
     composite = LocalSegments(data, part.segments, conditioning_size).take(numbers, scale)
     return score_terms(data, composite, coefficients, probes=probes, seed=seed + _FAR_APART * part.number)
 

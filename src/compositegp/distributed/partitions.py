@@ -8,7 +8,8 @@ import dask
 import numpy as np
 
 from compositegp.backend import Floats, Indices
-from compositegp.composite import segment
+from compositegp.composite import partition
+from compositegp.predictive import IdentityTarget, TargetTransform
 
 _SPLIT_EVERY = 8  # results that are added up by one task
 
@@ -54,13 +55,16 @@ class Summary(NamedTuple):
     most: Floats
 
 
-def parts_of(data: Any, y: Any, target: Any, segment_size: int, scheme: str) -> tuple[list[Any], list[Any] | None]:
+def parts_of(
+    data: Any, y: Any, target: Any, segment_size: int, scheme: str, transform: TargetTransform | None = None
+) -> tuple[list[Any], list[Any] | None]:
     """Parts (delayed) of a Dask data frame or of two Dask arrays, and the names of the columns, if they have some."""
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
         names = _columns(data, y, target)
         build = dask.delayed(_from_frame)
         frames = enumerate(data.to_delayed())
-        return [build(frame, number, names, target, segment_size, scheme) for number, frame in frames], names
+        options = segment_size, scheme, transform or IdentityTarget()
+        return [build(frame, number, names, target, *options) for number, frame in frames], names
     if not (hasattr(data, "to_delayed") and hasattr(y, "to_delayed") and hasattr(y, "chunks")):
         raise ValueError(
             "X must be a Dask data frame, with the name of one of its columns as target, or X and y Dask arrays; found "
@@ -74,7 +78,8 @@ def parts_of(data: Any, y: Any, target: Any, segment_size: int, scheme: str) -> 
         )
     build = dask.delayed(_from_arrays)
     pairs = zip(data.to_delayed().ravel(), y.to_delayed().ravel(), strict=True)
-    return [build(x, t, number, None, segment_size, scheme) for number, (x, t) in enumerate(pairs)], None
+    options = segment_size, scheme, transform or IdentityTarget()
+    return [build(x, t, number, None, *options) for number, (x, t) in enumerate(pairs)], None
 
 
 def _columns(data: Any, y: Any, target: Any) -> list[Any]:
@@ -105,12 +110,28 @@ def check_numeric(frame: Any, names: list[Any], what: str) -> None:
         )
 
 
-def _from_frame(frame: Any, number: int, names: list[Any], target: Any, segment_size: int, scheme: str) -> Part:
+def _from_frame(
+    frame: Any,
+    number: int,
+    names: list[Any],
+    target: Any,
+    segment_size: int,
+    scheme: str,
+    transform: TargetTransform,
+) -> Part:
     X, y = (part.to_numpy(dtype=np.float64, na_value=np.nan) for part in (frame[names], frame[target]))
-    return _from_arrays(X, y, number, names, segment_size, scheme)
+    return _from_arrays(X, y, number, names, segment_size, scheme, transform)
 
 
-def _from_arrays(X: Any, y: Any, number: int, names: list[Any] | None, segment_size: int, scheme: str) -> Part:
+def _from_arrays(
+    X: Any,
+    y: Any,
+    number: int,
+    names: list[Any] | None,
+    segment_size: int,
+    scheme: str,
+    transform: TargetTransform,
+) -> Part:
     points, targets = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     observed = ~np.isnan(targets)
     points, targets = np.ascontiguousarray(points[observed]), np.ascontiguousarray(targets[observed])
@@ -123,15 +144,15 @@ def _from_arrays(X: Any, y: Any, number: int, names: list[Any] | None, segment_s
             f"partition {number} has missing or infinite values in column(s) {which}. Drop those rows, or fill them in."
         )
     segments = _segments(points, segment_size, scheme) if len(points) else []
-    return Part(number, points, targets, segments, int(np.count_nonzero(~observed)))
+    return Part(number, points, transform.forward(targets), segments, int(np.count_nonzero(~observed)))
 
 
 def _segments(points: Floats, segment_size: int, scheme: str) -> list[Indices]:
     spreads = points.std(axis=0)
-    return segment(points / np.where(spreads > 0, spreads, 1.0), segment_size, scheme, random_state=0)
+    return partition(points / np.where(spreads > 0, spreads, 1.0), segment_size, scheme, 0)
 
 
-def summarise(part: Part) -> Summary:
+def summarize(part: Part) -> Summary:
     """What the client has to know of a part."""
     d = part.X.shape[1]
     return Summary(

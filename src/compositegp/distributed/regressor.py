@@ -1,8 +1,7 @@
 """The estimator for data in partitions."""
 
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import dask
 import numpy as np
@@ -10,18 +9,28 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from compositegp.backend import Floats, warn_caller
-from compositegp.composite import SCHEMES, Observations
-from compositegp.distributed.partitioned_prediction import Model
+from compositegp.composite import CONDITIONING_SIZE, SCHEMES, SEGMENT_SIZE, Observations
+from compositegp.distributed.partitioned_prediction import PartitionedModel
 from compositegp.distributed.partitioned_terms import PartitionedTerms
-from compositegp.distributed.partitions import check_numeric, parts_of, sample_of, summarise
-from compositegp.estimators import at_scale, default_kernel
-from compositegp.kernels import diagonal
-from compositegp.learning import SCALE_SEGMENTS, LearningResult, Reporter, run, task_of
-from compositegp.means import Estimated, as_mean
-from compositegp.validation import check_kernel, check_points
+from compositegp.distributed.partitions import check_numeric, parts_of, sample_of, summarize
+from compositegp.kernels import noise_variance
+from compositegp.learning import (
+    SCALE_SEGMENTS,
+    LearningMethod,
+    LearningResult,
+    Reporter,
+    as_learning_method,
+    at_scale,
+    default_kernel,
+    problem_of,
+    solve,
+)
+from compositegp.means import Basis, Estimated, as_mean
+from compositegp.prediction import CompositeSum, Nearest, PredictionMethod, as_prediction_method
+from compositegp.predictive import PredictiveDistribution, as_target_transform
+from compositegp.validation import check_count, check_kernel, check_points
 
 
 class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -29,35 +38,25 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     Each partition is split into segments of its own. Learning sums scores and Fisher information over the partitions,
     in a tree; prediction sends test points to the partitions, and what these say about them comes back. Results do
-    not depend on the number of workers, nor on any that die on the way.
+    not depend on the number of workers, nor on workers that die on the way.
 
     Partitions of rows that are near each other (sorted by time, or by tile) make good segments; a partition is worked
     on by one worker, which has to hold it.
 
     Parameters
     ----------
-    kernel : scikit-learn kernel, optional
+    kernel, mean, learning, segment_size, segmentation, random_state, verbose
+        As in `CompositeGPRegressor`; `learning` by composite likelihood, or None.
+    target_transform : None or "log"
         As in `CompositeGPRegressor`.
-    segment_size : int
-    segmentation : {"tree", "sequential", "interleaved", "random"}
+    prediction : Nearest, CompositeSum, "nearest" or "composite"
+        `Nearest`: each test point from the observations nearest to it, whatever partition they are in. `CompositeSum`:
+        the evidence of every segment about a group of test points, added up (the paper).
     conditioning_size : int
         Earlier points of its own partition, the nearest, that each segment is conditioned on.
-    learn : bool
-        Whether hyper-parameters, and coefficients of the mean, are learned.
-    tolerance : float or None
-        As in `CompositeGPRegressor`: no more segments are read than it takes.
-    mean : None, number, callable, "constant", "linear" or Basis
-    prediction : {"nearest", "composite"}
-        ``nearest``: each test point from the observations nearest to it, whatever partition they are in. ``composite``:
-        the evidence of every segment about a group of test points, added up (the paper).
-    n_neighbors : int
-        For ``nearest``.
-    group_size : int
-        For ``composite``: test points that are predicted together.
     persist : bool
         Keep the partitions, as arrays, in the workers' memory from one pass to the next. Otherwise every pass reads
         them again.
-    random_state : int, RandomState or None
 
     Attributes
     ----------
@@ -67,53 +66,45 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     n_samples_, n_features_in_ : int
     feature_names_in_ : array
         Where the data had names for their columns.
-    """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [None, Kernel],
-        "segment_size": [Interval(Integral, 1, None, closed="left")],
-        "segmentation": [StrOptions(set(SCHEMES))],
-        "conditioning_size": [Interval(Integral, 0, None, closed="left")],
-        "learn": ["boolean"],
-        "tolerance": [Interval(Real, 0, None, closed="neither"), None],
-        "mean": "no_validation",
-        "prediction": [StrOptions({"nearest", "composite"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "group_size": [Interval(Integral, 1, None, closed="left")],
-        "persist": ["boolean"],
-        "random_state": ["random_state"],
-    }
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> X = np.linspace(0, 10, 400)[:, None]
+    >>> model = DistributedGPRegressor()
+    >>> model = model.fit(da.from_array(X, chunks=(200, 1)), da.from_array(np.sin(X[:, 0]), chunks=200))
+    >>> model.predict([[2.0], [3.0]]).round(2)
+    array([0.91, 0.14])
+    """
 
     def __init__(
         self,
         kernel: Kernel | None = None,
         *,
-        segment_size: int = 512,
-        segmentation: str = "tree",
-        conditioning_size: int = 0,
-        learn: bool = True,
-        tolerance: float | None = 0.03,
         mean: Any = None,
-        prediction: str = "nearest",
-        n_neighbors: int = 256,
-        group_size: int = 128,
+        target_transform: str | None = None,
+        prediction: PredictionMethod | str = "nearest",
+        learning: LearningMethod | str | None = "composite_likelihood",
+        segment_size: int = SEGMENT_SIZE,
+        segmentation: str = "tree",
+        conditioning_size: int = CONDITIONING_SIZE,
         persist: bool = True,
         random_state: Any = 0,
+        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
+        self.mean = mean
+        self.target_transform = target_transform
+        self.prediction = prediction
+        self.learning = learning
         self.segment_size = segment_size
         self.segmentation = segmentation
         self.conditioning_size = conditioning_size
-        self.learn = learn
-        self.tolerance = tolerance
-        self.mean = mean
-        self.prediction = prediction
-        self.n_neighbors = n_neighbors
-        self.group_size = group_size
         self.persist = persist
         self.random_state = random_state
+        self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, target: str | None = None) -> "DistributedGPRegressor":
+    def fit(self, X: Any, y: Any = None, *, target: Any = None) -> "DistributedGPRegressor":
         """Learn from a Dask data frame (`target` names a column) or from Dask arrays X (n, d) and y (n,).
 
         Rows whose target is missing are left out, with a warning.
@@ -122,18 +113,11 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
-        self._validate_params()
-        if hasattr(self.mean, "fit"):
-            raise ValueError(
-                f"mean {self.mean!r} would have to be fitted to data that are elsewhere. Give a Basis of a fitted one."
-            )
-        if self.learn and isinstance(as_mean(self.mean).coefficients, Estimated):
-            raise ValueError(
-                "mean is an Estimated: its coefficients are known already. Give its functions as a Basis."
-            )
-        lazy, names = parts_of(X, y, target, self.segment_size, self.segmentation)
+        self._check_parameters()
+        transform = as_target_transform(self.target_transform, np.ones(1))
+        lazy, names = parts_of(X, y, target, self.segment_size, self.segmentation, transform)
         parts = list(dask.persist(*lazy)) if self.persist else lazy
-        summaries = list(dask.compute(*[dask.delayed(summarise)(part) for part in parts]))
+        summaries = list(dask.compute(*[dask.delayed(summarize)(part) for part in parts]))
         n = sum(summary.n_points for summary in summaries)
         if not n:
             raise ValueError("There is no row with a target: nothing to learn from.")
@@ -142,19 +126,22 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             warn_caller(
                 f"The target is missing in {missing} of {n + missing} rows, which are left out.", UserWarning
             )
-        kernel, mean = self.kernel, self.mean
+        kernel, mean = self.kernel, as_mean(self.mean)
         if kernel is None:
-            kernel, mean = default_kernel(len(summaries[0].least)), "constant" if mean is None else mean
+            kernel = default_kernel(len(summaries[0].least))
+            mean = as_mean("constant") if self.mean is None else mean
         terms = PartitionedTerms(parts, summaries, mean, self.conditioning_size)
         result = None
-        if self.learn and len(check_kernel(kernel).theta):
-            result = self._learned(kernel, mean, terms)
-            kernel, mean = result.kernel, result.mean
+        if self.learning is not None and len(kernel.theta):
+            result = self._learned(kernel, terms)
+            kernel, mean = result.kernel, as_mean(result.mean)
         elif self.kernel is None:
             points, targets = self._sample(terms, check_random_state(self.random_state).permutation(len(terms)))
             kernel = at_scale(kernel, np.concatenate(points), np.concatenate(targets))
-        self._model = Model(kernel, mean, parts, summaries, self.conditioning_size)
+        self._model = PartitionedModel(kernel, mean, parts, summaries, self.conditioning_size)
         self._lazy_parts = lazy
+        self._transform = transform
+        self._estimated = isinstance(as_mean(self.mean).coefficients, Basis) or self.kernel is None
         self.learning_result_ = result
         self.n_samples_, self.n_features_in_ = n, len(summaries[0].least)
         self.__dict__.pop("feature_names_in_", None)
@@ -169,63 +156,70 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         drawn = dask.compute(*chosen)
         return [array for some in drawn for array in some[0]], [array for some in drawn for array in some[1]]
 
-    def _learned(self, kernel: Kernel, mean: Any, terms: PartitionedTerms) -> LearningResult:
+    def _learned(self, kernel: Kernel, terms: PartitionedTerms) -> LearningResult:
+        method = as_learning_method(self.learning)
         generator = check_random_state(self.random_state)
         order = generator.permutation(len(terms))
         points, targets = self._sample(terms, order)
-        data = Observations.checked(
-            kernel, np.concatenate(points), np.concatenate(targets), mean=mean, noise_variance=None
-        )
+        data = Observations.of(kernel, terms.mean, np.concatenate(points), np.concatenate(targets), None)
         stops = np.cumsum([len(part) for part in points])
-        task = task_of(
+        problem = problem_of(
             data,
             np.split(np.arange(stops[-1]), stops[:-1]),
             terms,
             order,
-            start="data",
-            tolerance=self.tolerance,
+            start=method.start,
             seed=int(generator.randint(2**31)),
-            n_restarts=0,
             n_jobs=None,
-            reporter=Reporter(None, False, len(terms)),
+            reporter=Reporter(None, bool(self.verbose), len(terms)),
         )
-        result = run(task, "composite_likelihood", mean, "raise")
+        result = solve(problem, method)
         for message in result.messages:
             if not (self.kernel is None and message.parameters):
                 warn_caller(message.text, message.category)
         return result
 
-    def predict(self, Z: Any, return_std: bool = False, *, latent: bool = False) -> Any:
-        """Predict the target at test points.
+    def predict_distribution(self, X: Any, *, latent: bool = False) -> PredictiveDistribution:
+        """Predict the target as distributions.
 
         Parameters
         ----------
-        Z : array or data frame of shape (M, d), in memory or a Dask collection
+        X : array or data frame of shape (M, d), in memory or a Dask collection
             Of a data frame the columns that the model was fitted to are taken.
-        return_std : bool
         latent : bool
             Error bars of the noise-free f rather than of a new observation.
 
         Returns
         -------
-        mean : array of shape (M,)
-        std : array of shape (M,)
-            With `return_std`.
+        PredictiveDistribution
         """
         model = self._fitted()
-        self._validate_params()
-        points = check_points(self._points(Z), "Z", self.n_features_in_)
-        if self.prediction == "composite":
-            found = model.by_composite(points, self.group_size)
+        points = check_points(self._points(X), "X", self.n_features_in_)
+        method = self._method()
+        if isinstance(method, CompositeSum):
+            found = model.by_composite(points, method.group_size)
         else:
-            found = model.by_nearest(points, self.n_neighbors)
-        if not return_std:
-            return found.mean
-        variance = found.variance
-        if not latent:
-            noise = diagonal(model.kernel, points) - diagonal(model.kernel, points, noise=False)
-            variance = variance + np.maximum(noise, 0.0)
-        return found.mean, np.sqrt(variance)
+            assert isinstance(method, Nearest)
+            estimate = model.mean.coefficients
+            if self._estimated and isinstance(estimate, Estimated):
+                local = method.mean_in_neighborhood(estimate, self.n_samples_)
+                model = replace(model, mean=as_mean(local))
+            found = model.by_nearest(points, method.n_neighbors)
+        noise = 0.0 if latent else noise_variance(model.kernel, points)
+        return PredictiveDistribution.of_marginals(found.mean, found.variance + noise, transform=self._transform)
+
+    def predict(self, X: Any, return_std: bool = False, *, latent: bool = False) -> Any:
+        """Predict the target: its mean (M,) and, with `return_std`, its standard deviation (M,)."""
+        found = self.predict_distribution(X, latent=latent)
+        return (found.mean, found.std) if return_std else found.mean
+
+    def predict_interval(self, X: Any, level: float = 0.95, *, latent: bool = False) -> tuple[Floats, Floats]:
+        """Ends of the central interval that holds the target with probability `level`: two arrays of shape (M,)."""
+        return self.predict_distribution(X, latent=latent).interval(level)
+
+    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95), *, latent: bool = False) -> Floats:
+        """Quantiles of the target: shape (M, len(q)), or (M,) for a single number."""
+        return self.predict_distribution(X, latent=latent).quantile(np.asarray(q, dtype=np.float64))
 
     @property
     def kernel_(self) -> Kernel:
@@ -235,17 +229,49 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     @property
     def mean_(self) -> Any:
         """The mean, with its coefficients where they were learned."""
-        return self._fitted().mean
+        mean = self._fitted().mean
+        return self.mean if mean.coefficients is None else mean.coefficients
 
-    def _points(self, Z: Any) -> Any:
+    def _check_parameters(self) -> None:
+        if self.kernel is not None:
+            check_kernel(self.kernel)
+        check_count(self.segment_size, "segment_size")
+        check_count(self.conditioning_size, "conditioning_size", least=0)
+        if not isinstance(self.segmentation, str) or self.segmentation not in SCHEMES:
+            raise ValueError(f"segmentation must be one of {', '.join(SCHEMES)}; found {self.segmentation!r}.")
+        if self.target_transform not in (None, "log"):
+            raise ValueError(f'target_transform must be None or "log"; found {self.target_transform!r}.')
+        self._method()
+        if hasattr(self.mean, "fit"):
+            raise ValueError(
+                f"mean {self.mean!r} would have to be fitted to data that are elsewhere. Give a Basis of a fitted one."
+            )
+        if self.learning is not None:
+            if not as_learning_method(self.learning).conditions:
+                raise ValueError(f"learning={self.learning!r} needs data in memory. Use 'composite_likelihood'.")
+            if isinstance(as_mean(self.mean).coefficients, Estimated):
+                raise ValueError(
+                    "mean is an Estimated: its coefficients are known already. Give its functions as a Basis."
+                )
+
+    def _method(self) -> PredictionMethod:
+        method = as_prediction_method(self.prediction)
+        if not isinstance(method, Nearest | CompositeSum) or getattr(method, "watch", None) is not None:
+            raise ValueError(
+                f"prediction must be Nearest(), or CompositeSum() without watch, for data in partitions; found "
+                f"{self.prediction!r}."
+            )
+        return method
+
+    def _points(self, X: Any) -> Any:
         names = getattr(self, "feature_names_in_", None)
-        if names is not None and hasattr(Z, "columns"):
-            absent = [str(name) for name in names if name not in Z.columns]
+        if names is not None and hasattr(X, "columns"):
+            absent = [str(name) for name in names if name not in X.columns]
             if absent:
-                raise ValueError(f"Z lacks the columns {', '.join(absent)} that the model was fitted to.")
-            check_numeric(Z, list(names), "Z")
-            Z = Z[list(names)]
-        return Z.compute() if hasattr(Z, "compute") else Z
+                raise ValueError(f"X lacks the columns {', '.join(absent)} that the model was fitted to.")
+            check_numeric(X, list(names), "X")
+            X = X[list(names)]
+        return X.compute() if hasattr(X, "compute") else X
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what a cluster holds: a copy elsewhere reads the partitions again from where they came."""
@@ -254,7 +280,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             state["_model"] = replace(state["_model"], parts=state["_lazy_parts"])
         return state
 
-    def _fitted(self) -> Model:
+    def _fitted(self) -> PartitionedModel:
         if not hasattr(self, "_model"):
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
         return self._model

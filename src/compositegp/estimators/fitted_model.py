@@ -1,4 +1,4 @@
-"""What a regressor has learned: the model, the data and their segments."""
+"""What a regressor has learned: the model, the data, and how they predict."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,156 +7,168 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices, pseudo_invert_information
-from compositegp.composite import Observations, Score, total_score
-from compositegp.estimators.prediction_methods import (
-    INDUCING,
-    CommitteeMode,
-    CompositeMode,
-    Fitted,
-    InducingMode,
-    Mode,
-    NearestMode,
-    inducing_points,
-)
+from compositegp.backend import Floats, Indices
+from compositegp.composite import Composite, Observations, Score, total_score
+from compositegp.estimators.term_choice import TermChoice
+from compositegp.kernels import noise_variance
 from compositegp.learning import Average, LearningResult
-from compositegp.means import Basis, Estimated, as_mean, inflated, plugged_in
+from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief
-from compositegp.predictive import AsTheyAre
-from compositegp.validation import check_points
-
-_LOCAL_SHARE = 32  # neighbours for each coefficient of the mean, at least, to be estimated from them
-_LOCAL_FREEDOM = 100.0  # error of a coefficient in a neighbourhood beforehand, over that of the estimate from all
+from compositegp.prediction import FittedTerms, PredictionMethod, Predictor
+from compositegp.predictive import PredictiveDistribution, TargetTransform
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
-    """A regressor's parameters that say which terms there are and how they predict.
+class TargetScale:
+    """How the model sees the target: transformed, less an offset, over a scale.
 
     Attributes
     ----------
-    prediction : str
-    conditioning_size, n_neighbors : int
-    group_size : int or None
-    inducing : int or array of shape (m, d)
-    local_mean : bool or "auto"
+    transform : TargetTransform
+    offset, scale : float or array of shape (t,)
     """
 
-    prediction: str
-    conditioning_size: int
-    n_neighbors: int
-    group_size: int | None
-    inducing: Any
-    local_mean: Any
+    transform: TargetTransform
+    offset: Any
+    scale: Any
 
-    def same_as(self, other: "Choices") -> bool:
-        """Whether these are the same choices."""
-        return all(np.array_equal(mine, vars(other)[name]) for name, mine in vars(self).items())
+    def forward(self, y: Floats) -> Floats:
+        """Targets as the model sees them."""
+        return np.asarray((self.transform.forward(y) - self.offset) / self.scale)
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class FittedModel:
     """Everything that a fitted regressor knows; never changed, only replaced.
 
     Attributes
     ----------
-    choices : Choices
-    transform : AsTheyAre
-        Of the target.
-    offset : float
-        Taken off the (transformed) target before anything else, for the sake of digits.
+    prediction : PredictionMethod
+    terms : TermChoice
+    target : TargetScale
     kernel : scikit-learn kernel
-    mean : as in `posterior`
-        Of what is left: known, or with coefficients that are not.
+    mean : MeanModel
+        Known, or with coefficients that are not.
     estimate : Estimated or None
-        The mean with the coefficients that learning found.
+        The mean's coefficients as learning found them.
     average : Average or None
         What is known of θ, for further segments to be averaged with; None where it is not to be learned.
-    X, y : arrays of shape (n, d) and (n,)
-        y is transformed and less the offset; both are empty where only a belief is kept.
+    X, y : arrays of shape (n, d) and (n,) or (n, t)
+        y is as the model sees it; both are empty where only a belief is kept.
     noise_variance : array of shape (n,) or None
-    segments : list of int arrays
+    segments : list of int arrays or None
+        None where they are made when they are first needed.
     result : LearningResult or None
-        None where nothing was learned, or the model was loaded.
+        None where nothing was learned, or the model was read from a file.
     watched : Belief or None
         About a fixed set of test points, where that is all that is kept.
     """
 
-    choices: Choices
-    transform: AsTheyAre
-    offset: float
+    prediction: PredictionMethod
+    terms: TermChoice
+    target: TargetScale
     kernel: Kernel
-    mean: Any
+    mean: MeanModel
     estimate: Estimated | None
     average: Average | None
     X: Floats
     y: Floats
     noise_variance: Floats | None
-    segments: list[Indices]
+    segments: list[Indices] | None = None
     result: LearningResult | None = None
     watched: Belief | None = None
 
     @cached_property
-    def fitted_mean(self) -> Any:
-        """The mean with its coefficients: those learned, or by generalised least squares over the terms."""
-        coefficients = as_mean(self.mean).coefficients
-        if not isinstance(coefficients, Basis):
-            return self.mean
-        if self.estimate is not None:
-            return self.estimate
-        data = self._observations(self.mean)
-        score = total_score(data, self._fitted(data).composite, np.zeros(data.columns.shape[1] - 1))
-        covariance = pseudo_invert_information(score.normal[:-1, :-1])
-        return Estimated(coefficients.functions, covariance @ score.normal[:-1, -1], covariance)
+    def own_segments(self) -> list[Indices]:
+        """The segments of the data."""
+        return self.terms.segments(self.X, self.kernel) if self.segments is None else self.segments
 
     @cached_property
-    def fitted(self) -> Fitted:
-        """Data, model and terms; the mean is known or estimated."""
-        return self._fitted(self._observations(self.fitted_mean))
+    def composite(self) -> Composite:
+        """The terms of the data."""
+        return self.terms.composite_of(self.X, self.kernel, self.own_segments)
 
     @cached_property
-    def mode(self) -> Mode:
-        """The way to predict."""
-        choices = self.choices
-        if choices.prediction == "nearest":
-            return NearestMode(self._local(), choices.n_neighbors, choices.group_size)
-        if choices.prediction == "composite":
-            return CompositeMode(self.fitted, choices.group_size)
-        if choices.prediction not in INDUCING:
-            return CommitteeMode(self.fitted, choices.prediction)
-        # Unknown coefficients are learned beside the inducing variables: from the data once, not twice.
-        data = self._observations(self.mean)
-        given = 256 if choices.inducing is None else choices.inducing
-        if isinstance(given, int | np.integer):
-            given = inducing_points(data, int(given))
-        points = check_points(given, "inducing", self.X.shape[1])
-        return InducingMode(self._fitted(data), points, choices.prediction == "fitc")
+    def data(self) -> Observations:
+        """The data under the model: the mean is known, or its coefficients are estimated."""
+        given = Observations.of(self.kernel, self.mean, self.X, self.y, self.noise_variance)
+        basis = self.mean.coefficients
+        if not isinstance(basis, Basis):
+            return given
+        estimate = self.estimate
+        if estimate is None:  # by generalized least squares over the terms
+            nothing = np.zeros((given.basis.shape[1], given.n_outputs))
+            normal = total_score(given, self.composite, nothing).normal
+            coefficients = normal.coefficients.reshape(-1, *given.outputs)
+            estimate = Estimated(basis.functions, coefficients, normal.covariance)
+        return given.with_mean(as_mean(estimate))
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The prediction method at work on the data."""
+        return self.prediction.bind(
+            FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
+        )
 
     def score(self, kernel: Kernel, n_jobs: int | None) -> Score:
         """Score of all the terms under a kernel, the coefficients of the mean as they are."""
-        data = self._observations(plugged_in(as_mean(self.fitted_mean))).with_kernel(kernel)
-        return total_score(data, self.fitted.composite, np.zeros(0), n_jobs=n_jobs)
+        data = self.data.with_mean(plugged_in(self.data.mean)).with_kernel(kernel)
+        return total_score(data, self.composite, np.zeros((0, data.n_outputs)), n_jobs=n_jobs)
 
-    def with_choices(self, choices: Choices) -> "State":
+    def with_choices(self, prediction: PredictionMethod, terms: TermChoice) -> "FittedModel":
         """The same knowledge, to be used in another way."""
-        return self if choices.same_as(self.choices) else replace(self, choices=choices)
+        if _same_method(prediction, self.prediction) and terms.same_as(self.terms):
+            return self
+        return replace(self, prediction=prediction, terms=terms)
 
-    def _observations(self, mean: Any) -> Observations:
-        return Observations.checked(self.kernel, self.X, self.y, mean=mean, noise_variance=self.noise_variance)
-
-    def _fitted(self, data: Observations) -> Fitted:
-        return Fitted(data, self.segments, self.choices.conditioning_size)
-
-    def _local(self) -> Fitted:
-        """Data whose mean's coefficients are free in every neighbourhood, if it is large enough to tell them."""
-        mean, local = self.fitted_mean, self.choices.local_mean
-        if self.mean is mean or not isinstance(mean, Estimated):
-            return self.fitted
-        if local == "auto":
-            local = len(mean.coefficients) * _LOCAL_SHARE <= self.choices.n_neighbors < len(self.X)
-        return self._fitted(self._observations(inflated(mean, _LOCAL_FREEDOM))) if local else self.fitted
+    def predict(
+        self, Z: Floats, *, latent: bool, extra_noise: Floats | None, joint: bool, variance: str, n_jobs: int | None
+    ) -> PredictiveDistribution:
+        """Predictive distribution at test points."""
+        noise = new_noise(self.kernel, Z, latent, extra_noise)
+        unit = {"transform": self.target.transform, "offset": self.target.offset, "output_scale": self.target.scale}
+        if self.watched is not None:
+            if variance == "honest":
+                raise ValueError("variance='honest' needs the data, of which a model with watch keeps none.")
+            return PredictiveDistribution.of_belief(_some_of(self.watched, Z), noise, **unit)
+        if joint:
+            if variance == "honest":
+                raise ValueError("variance='honest' is for each point alone, not for a joint prediction.")
+            return PredictiveDistribution.of_belief(self.predictor.joint(Z), noise, **unit)
+        found = self.predictor.marginals(Z, n_jobs)
+        variances = found.variance if variance == "claimed" else self.predictor.honest_variance(Z, found)
+        return PredictiveDistribution.of_marginals(found.mean, variances + noise, **unit)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without what can be computed again."""
-        lazy = {"fitted_mean", "fitted", "mode"}
-        return {name: value for name, value in vars(self).items() if name not in lazy}
+        computed = {"own_segments", "composite", "data", "predictor"}
+        return {name: value for name, value in vars(self).items() if name not in computed}
+
+
+def new_noise(kernel: Kernel, Z: Floats, latent: bool, extra: Floats | None) -> Floats:
+    """Noise variances of new observations at `Z`: the kernel's, unless the latent is asked for, and what is added."""
+    noise = np.zeros(len(Z)) if extra is None else extra
+    return noise if latent else np.asarray(noise + noise_variance(kernel, Z))
+
+
+def _same_method(one: PredictionMethod, other: PredictionMethod) -> bool:
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    mine, theirs = one.get_params(deep=False), other.get_params(deep=False)
+    return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+
+def _some_of(belief: Belief, Z: Floats) -> Belief:
+    """The belief about some of the points that are watched."""
+    assert belief.whitened is not None
+    # Adding zero makes −0 a 0, so that equal numbers have equal bytes.
+    rows = {row.tobytes(): number for number, row in enumerate(belief.whitened.latent.points + 0.0)}
+    chosen = [rows.get(row.tobytes(), -1) for row in Z + 0.0]
+    if -1 in chosen:
+        raise ValueError(
+            f"X has points (the first in row {chosen.index(-1)}) that are not among those in watch, and nothing is "
+            "kept that could predict them."
+        )
+    return Belief(belief.mean[chosen], belief.root[chosen])

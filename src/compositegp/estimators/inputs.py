@@ -15,20 +15,22 @@ class Training(NamedTuple):
     Attributes
     ----------
     X : array of shape (n, d)
-    y : array of shape (n,)
+    y : array of shape (n,), or (n, t) for t outputs
     noise_variance : array of shape (n,) or None
-    observed : boolean array
-        Which of the rows passed in these are.
+    groups : array of shape (n,) or None
+        Labels of segments.
     """
 
     X: Floats
     y: Floats
     noise_variance: Floats | None
-    observed: Any
+    groups: Any = None
 
 
-def read_training(estimator: Any, X: Any, y: Any, noise_variance: Any, *, reset: bool) -> Training:
-    """Check training data; rows whose target is NaN are not observed, and are left out with a warning."""
+def read_training(
+    estimator: Any, X: Any, y: Any, noise_variance: Any, groups: Any = None, *, reset: bool
+) -> Training:
+    """Check training data; rows with a target of NaN are not observed, and are left out with a warning."""
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
@@ -37,17 +39,33 @@ def read_training(estimator: Any, X: Any, y: Any, noise_variance: Any, *, reset:
     targets = _own(read_targets(y), y)
     check_consistent_length(points, targets)
     variances = check_noise_variance(noise_variance, len(points))
-    observed = ~np.isnan(targets)
+    labels = _read_groups(groups, len(points))
+    observed = ~np.isnan(targets).reshape(len(targets), -1).any(axis=1)
     if observed.all():
-        return Training(points, targets, variances, observed)
+        return Training(points, targets, variances, labels)
     missing = int((~observed).sum())
     if missing == len(targets):
         raise ValueError("Input y contains NaN in every row: nothing was observed. Check the target column.")
     warn_caller(
         f"y is NaN in {missing} of {len(targets)} rows: they are taken as not observed and left out.", UserWarning
     )
-    variances = None if variances is None else variances[observed]
-    return Training(points[observed], targets[observed], variances, observed)
+    return Training(
+        points[observed],
+        targets[observed],
+        None if variances is None else variances[observed],
+        None if labels is None else labels[observed],
+    )
+
+
+def _read_groups(groups: Any, count: int) -> Any:
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.shape != (count,):
+        raise ValueError(
+            f"groups must have one label for each of the {count} rows of X; found an array of shape {labels.shape}."
+        )
+    return labels
 
 
 def _own(values: Floats, given: Any) -> Floats:
@@ -56,12 +74,14 @@ def _own(values: Floats, given: Any) -> Floats:
 
 
 def read_targets(y: Any) -> Floats:
-    """Targets as a float64 array (n,), in which NaN (or a mask) is allowed and infinity is not."""
+    """Targets as a float64 array (n,) or (n, t), in which NaN (or a mask) is allowed and infinity is not."""
     if np.ma.isMaskedArray(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
     values = check_array(
         y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y", ensure_min_samples=1
     )
+    if values.ndim == 2 and values.shape[1] > 1:
+        return np.ascontiguousarray(values)
     return np.ascontiguousarray(column_or_1d(values, warn=True))
 
 

@@ -1,83 +1,78 @@
-"""The estimator: scikit-learn's GaussianProcessRegressor, without its limit of ten thousand points."""
+"""The estimator: scikit-learn's contract around learning, terms and predictions."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from numbers import Integral, Real
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from numbers import Integral
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, Literal, overload
 
 import numpy as np
-from sklearn.base import RegressorMixin, _fit_context
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from compositegp.analysis import Report, compare
-from compositegp.backend import Floats
-from compositegp.composite import SCHEMES
+from compositegp.backend import Floats, Indices, use_device
+from compositegp.composite import CONDITIONING_SIZE, SEGMENT_SIZE
 from compositegp.estimators import files
-from compositegp.estimators.fitting import fit_state
+from compositegp.estimators.fitted_model import FittedModel, new_noise
+from compositegp.estimators.fitting import choices_of, fit_model
 from compositegp.estimators.inputs import read_points, read_training
-from compositegp.estimators.prediction_methods import PREDICTIONS
-from compositegp.estimators.predictions import Predictions
 from compositegp.estimators.streaming import absorb, begin, keep_watch
-from compositegp.learning import METHODS
-from compositegp.validation import check_points
+from compositegp.estimators.term_choice import CompositeMaker
+from compositegp.kernels import diagonal
+from compositegp.learning import LearningMethod, LearningResult, default_kernel
+from compositegp.means import Estimated, as_mean
+from compositegp.posteriors import prior
+from compositegp.prediction import CompositeSum, PredictionMethod
+from compositegp.predictive import PredictiveDistribution, as_target_transform
+from compositegp.validation import check_kernel, check_noise_variance, check_points
+
+VARIANCES = ("claimed", "honest")
+_FEATURES = ("n_features_in_", "feature_names_in_")
 
 
-class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
+class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
 
-    With fewer observations than `n_neighbors`, it is the exact Gaussian process.
+    With no more observations than the prediction's `n_neighbors` (512), it predicts as the exact Gaussian process.
 
     Parameters
     ----------
     kernel : scikit-learn kernel, optional
-        Covariance of the observations; a WhiteKernel part is their noise, and without one they are taken as exact.
-        Hyper-parameters that are left at one begin at the data's own scale. Left out: Matérn 3/2 with one length scale
-        for each column, and noise, all at the data's scale, around a constant that is estimated.
-    segment_size : int
-        Observations in a segment, at most.
-    segmentation : {"tree", "sequential", "interleaved", "random"} or array of n labels
-        How segments are made: see `segment`.
-    conditioning_size : int
-        Observations of earlier segments, the nearest, that each segment is conditioned on. 0 is the paper's composite.
-    learning : {"composite_likelihood", "fisher_average"} or None
-        How hyper-parameters and mean coefficients are learned (see `learn`); ``fisher_average`` is the paper's.
-        None leaves the hyper-parameters as the kernel has them.
-    tolerance : float or None
-        Learning reads segments, in random order, until the hyper-parameters' relative standard errors are below this;
-        None reads them all.
-    n_restarts : int
-        For ``fisher_average``: further random starts in each segment.
+        Covariance of the observations; a WhiteKernel part is their noise, and without one they are taken as exact. Left
+        out: Matérn 3/2 with one length scale for each column, and noise, around a constant that is estimated.
     mean : None, number, callable, "constant", "linear", Basis, Estimated or scikit-learn transformer
         Prior mean; of basis functions the coefficients are learned.
-    local_mean : bool or "auto"
-        For ``nearest`` and a mean with coefficients that are learned: whether each term estimates them anew from its
-        own observations (universal kriging in a moving neighbourhood) or takes those of the whole. ``auto`` does where
-        there are 32 observations or more for each coefficient. It is robust to a mean that is not the same everywhere.
-    prediction : {"nearest", "composite", "bcm", "rbcm", "gpoe", "grbcm", "fitc", "pitc"}
-        ``nearest``: the observations nearest to a group of test points are its one term. ``composite``: every
-        segment's evidence about the group is added up (the paper). Committees and inducing points are for comparison.
-    n_neighbors : int
-        For ``nearest``: observations in the term.
-    group_size : int, optional
-        Test points that are predicted together, at most. By default 128 for ``composite``; for ``nearest`` 32 in
-        up to four columns (fewer where they are not close together), and 1 in more.
-    inducing : int or array of shape (m, d), optional
-        For ``fitc`` and ``pitc``: the inducing points, or how many to spread over the data; 256 by default.
     target_transform : None, "log" or scikit-learn transformer
         Model the target on another scale. Predictions are in the target's own unit; with ``log`` they are log-normal.
-    watch : array of shape (M, d), optional
-        Test points to keep a belief about, and nothing else, so that a stream of `partial_fit` needs constant memory.
-        Needs ``prediction="composite"``; only these points can then be predicted, jointly, by plain segments (which
-        are not conditioned on each other, since earlier ones are gone).
+    prediction : PredictionMethod or str
+        `Nearest` (default): the observations nearest to a group of test points are its one term. `CompositeSum`: every
+        segment's evidence about the group is added up (the paper). `Inducing` (FITC, PITC) and `Committee` are for
+        comparison. Short forms with default parameters: "nearest", "composite", "fitc", "pitc", "bcm", "rbcm", "gpoe",
+        "grbcm".
+    learning : {"composite_likelihood", "fisher_average"}, object or None
+        How hyper-parameters and mean coefficients are learned (see `learn`); ``fisher_average`` is the paper's. Objects
+        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. None leaves the hyper-parameters as they are.
+    segment_size : int
+        Observations in a segment, at most.
+    segmentation : {"tree", "sequential", "interleaved", "random"}
+        How segments are made: see `segment`. Segments of your own are given to `fit` as labels, `groups`.
+    conditioning_size : int
+        Observations of earlier segments, the nearest, that each segment is conditioned on. 0 is the paper's composite.
+    composite : callable, optional
+        A choice of terms of your own, in the place of segments: a function of points (n, d) and a kernel that returns a
+        `Composite`. Learning reads it, and `CompositeSum` predicts by it.
     random_state : int, RandomState or None
-        For random segments and the order in which learning reads them.
+        For random segments and the order in which learning reads them. A number, 0 by default, so that two fits to the
+        same data are the same.
     n_jobs : int, optional
         Processes to use, as in joblib. Results do not depend on it.
     device : str, optional
-        Where to work on the terms: a device of PyTorch's, such as "cuda" (see `use_device`). Not part of a saved model.
+        Where to work on the terms: a device that PyTorch knows, such as "cuda" (see `use_device`). Not part of a saved
+        model.
     verbose : bool
         Show a progress bar of learning on a terminal.
 
@@ -106,100 +101,74 @@ class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
     0.6 ± 0.1
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [None, Kernel],
-        "segment_size": [Interval(Integral, 1, None, closed="left")],
-        "segmentation": [StrOptions(set(SCHEMES)), "array-like"],
-        "conditioning_size": [Interval(Integral, 0, None, closed="left")],
-        "learning": [StrOptions(set(METHODS)), None],
-        "tolerance": [Interval(Real, 0, None, closed="neither"), None],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "mean": "no_validation",
-        "local_mean": [StrOptions({"auto"}), "boolean"],
-        "prediction": [StrOptions(set(PREDICTIONS))],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "group_size": [Interval(Integral, 1, None, closed="left"), None],
-        "inducing": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "target_transform": [StrOptions({"log"}), HasMethods(["fit", "transform", "inverse_transform"]), None],
-        "watch": ["array-like", None],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "device": [str, None],
-        "verbose": ["verbose"],
-    }
+    _model: FittedModel
 
     def __init__(
         self,
         kernel: Kernel | None = None,
         *,
-        segment_size: int = 256,
-        segmentation: Any = "tree",
-        conditioning_size: int = 256,
-        learning: str | None = "composite_likelihood",
-        tolerance: float | None = 0.03,
-        n_restarts: int = 0,
         mean: Any = None,
-        local_mean: Any = "auto",
-        prediction: str = "nearest",
-        n_neighbors: int = 512,
-        group_size: int | None = None,
-        inducing: Any = None,
         target_transform: Any = None,
-        watch: Any = None,
+        prediction: PredictionMethod | str = "nearest",
+        learning: LearningMethod | str | None = "composite_likelihood",
+        segment_size: int = SEGMENT_SIZE,
+        segmentation: str = "tree",
+        conditioning_size: int = CONDITIONING_SIZE,
+        composite: CompositeMaker | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         device: str | None = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
+        self.mean = mean
+        self.target_transform = target_transform
+        self.prediction = prediction
+        self.learning = learning
         self.segment_size = segment_size
         self.segmentation = segmentation
         self.conditioning_size = conditioning_size
-        self.learning = learning
-        self.tolerance = tolerance
-        self.n_restarts = n_restarts
-        self.mean = mean
-        self.local_mean = local_mean
-        self.prediction = prediction
-        self.n_neighbors = n_neighbors
-        self.group_size = group_size
-        self.inducing = inducing
-        self.target_transform = target_transform
-        self.watch = watch
+        self.composite = composite
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, noise_variance: Any = None) -> "CompositeGPRegressor":
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> "CompositeGPRegressor":
         """Learn the hyper-parameters, and keep the data to predict from.
 
         Parameters
         ----------
         X : array or data frame of shape (n, d)
-        y : array of shape (n,)
+        y : array of shape (n,), or (n, t) for t outputs that share the kernel
             NaN is "not observed": such rows are left out, with a warning.
         noise_variance : None, number or array of shape (n,)
-            Known noise variances of the observations, beside the kernel's own, in the square of the unit of y (with
-            `target_transform`: of the transformed target).
+            Known noise variances of the observations, in addition to the kernel's own, in the square of the unit of y
+            (with `target_transform`: of the transformed target).
+        groups : array of shape (n,), optional
+            Labels of segments: the observations with a label are a segment. They take the place of `segmentation`.
 
         Returns
         -------
         self
         """
+        self._check_parameters()
         with self._on_device(), self._features_kept():
-            training = read_training(self, X, y, noise_variance, reset=True)
-            state = fit_state(self, training)
-            if self.watch is None:
-                state.mode.prepare()
+            training = read_training(self, X, y, noise_variance, groups, reset=True)
+            model = fit_model(self, training)
+            watch = self._watched_points(model)
+            if watch is None:
+                model.predictor.prepare()
             else:
-                state = keep_watch(state, self._watched_points())
-        self._state = state
+                model = keep_watch(model, watch)
+        self._model = model
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, noise_variance: Any = None) -> "CompositeGPRegressor":
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None
+    ) -> "CompositeGPRegressor":
         """Take in one segment of data.
 
         With fixed hyper-parameters the belief is that of `fit` on all the data with these segments. Where they are
@@ -215,17 +184,170 @@ class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
         -------
         self
         """
+        self._check_parameters()
         first = not self.__sklearn_is_fitted__()
         with self._on_device(), self._features_kept():
             training = read_training(self, X, y, noise_variance, reset=first)
-            watch = None if self.watch is None else self._watched_points()
-            state = begin(self, training, watch) if first else self._current()
-            state = absorb(self, state, training)
-        self._state = state
+            if first:
+                model = begin(self, training, None)
+                watch = self._watched_points(model)
+                model = model if watch is None else keep_watch(model, watch)
+            else:
+                model = self._current()
+            model = absorb(self, model, training)
+        self._model = model
         return self
 
+    def predict_distribution(
+        self,
+        X: ArrayLike,
+        *,
+        joint: bool = False,
+        latent: bool = False,
+        noise_variance: ArrayLike | None = None,
+        variance: str = "claimed",
+    ) -> PredictiveDistribution:
+        """Predict the target as distributions: mean, standard deviation, quantiles, intervals, densities, scores.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        joint : bool
+            Predict all of `X` as one group, with a covariance, so that draws are joint. By default each point is
+            predicted for itself, which takes any number of points.
+        latent : bool
+            The one switch for what an error bar is about: False (default) a new observation y, noise of the kernel's
+            WhiteKernel included, as scikit-learn has it; True the noise-free f. The mean is the same, except with a
+            `target_transform`.
+        noise_variance : None, number or array of shape (M,)
+            Noise of the new observations in addition to the kernel's own.
+        variance : {"claimed", "honest"}
+            What the composite's belief claims, or the mean squared error that its mean really has under the model: with
+            `CompositeSum` segments that share information make the claim too small. For `Nearest` the two are the same.
+            ``honest`` takes time that grows as n² for every group.
+
+        Returns
+        -------
+        PredictiveDistribution
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 200)[:, None]
+        >>> found = CompositeGPRegressor().fit(X, np.sin(X[:, 0])).predict_distribution([[2.0], [3.0]])
+        >>> found.mean.round(2), found.coverage(np.sin([2.0, 3.0]), 0.95)
+        (array([0.91, 0.14]), 1.0)
+        """
+        if not isinstance(variance, str) or variance not in VARIANCES:
+            raise ValueError(f"variance must be one of {', '.join(VARIANCES)}; found {variance!r}.")
+        if not self.__sklearn_is_fitted__():
+            return self._prior_distribution(X, joint, latent, noise_variance)
+        with self._on_device():
+            model, points = self._current(), read_points(self, X)
+            extra = check_noise_variance(noise_variance, len(points))
+            return model.predict(
+                points, latent=latent, extra_noise=extra, joint=joint, variance=variance, n_jobs=self.n_jobs
+            )
+
+    @overload
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: Literal[False] = False,
+        return_cov: Literal[False] = False,
+        *,
+        latent: bool = ...,
+        noise_variance: ArrayLike | None = ...,
+        variance: str = ...,
+    ) -> Floats: ...
+    @overload
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        latent: bool = ...,
+        noise_variance: ArrayLike | None = ...,
+        variance: str = ...,
+    ) -> Floats | tuple[Floats, Floats]: ...
+    def predict(
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        latent: bool = False,
+        noise_variance: ArrayLike | None = None,
+        variance: str = "claimed",
+    ) -> Floats | tuple[Floats, Floats]:
+        """Predict the target: its mean and, if asked for, standard deviation or joint covariance.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        return_std : bool
+        return_cov : bool
+            All of `X` is then one group, predicted jointly.
+        latent, noise_variance, variance
+            As for `predict_distribution`.
+
+        Returns
+        -------
+        mean : array of shape (M,), or (M, t) for t outputs
+        std : array of the same shape
+            With `return_std`.
+        cov : array of shape (M, M), or (M, M, t)
+            With `return_cov`.
+        """
+        if return_std and return_cov:
+            raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        found = self.predict_distribution(
+            X, joint=return_cov, latent=latent, noise_variance=noise_variance, variance=variance
+        )
+        if return_cov:
+            return found.mean_and_covariance()
+        return (found.mean, found.std) if return_std else found.mean
+
+    def predict_quantiles(self, X: ArrayLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
+        """Quantiles of the target: shape (M, len(q)), or (M,) for a single number.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        q : float or sequence of floats between 0 and 1
+        **options
+            As for `predict_distribution`.
+        """
+        return self.predict_distribution(X, **options).quantile(np.asarray(q, dtype=np.float64))
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.95, **options: Any) -> tuple[Floats, Floats]:
+        """Ends of the central interval that holds the target with probability `level`: two arrays of shape (M,).
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        level : float
+            Between 0 and 1.
+        **options
+            As for `predict_distribution`.
+        """
+        return self.predict_distribution(X, **options).interval(level)
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, **options: Any) -> Floats:
+        """Draw joint samples at `X`, all of which is one group: shape (M, n_samples), or (M, t, n_samples).
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        n_samples : int
+        random_state : int, RandomState or None
+        **options
+            As for `predict_distribution`.
+        """
+        return self.predict_distribution(X, joint=True, **options).sample(n_samples, random_state)
+
     def log_marginal_likelihood(
-        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False, clone_kernel: bool = True
     ) -> Any:
         """Log likelihood of the composite: the weighted sum over its terms, at `theta` or the learned values.
 
@@ -244,10 +366,10 @@ class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
         -------
         float, or (float, array of shape (p,))
         """
-        state = self._data_state("log_marginal_likelihood")
-        kernel = state.kernel if theta is None else state.kernel.clone_with_theta(np.asarray(theta))
+        model = self._model_with_data("log_marginal_likelihood")
+        kernel = model.kernel if theta is None else model.kernel.clone_with_theta(np.asarray(theta))
         with self._on_device():
-            score = state.score(kernel, self.n_jobs)
+            score = model.score(kernel, self.n_jobs)
         return (score.log_likelihood, score.gradient) if eval_gradient else score.log_likelihood
 
     @property
@@ -255,18 +377,17 @@ class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
         """The composite's log likelihood at the learned hyper-parameters; computed when asked for."""
         return float(self.log_marginal_likelihood())
 
-    def analyze(self, X: Any, **options: Any) -> Report:
+    def analyze(self, X: ArrayLike, **options: Any) -> Report:
         """What the approximation costs at test points `X`, predicted as one group, against the exact Gaussian process.
 
         Claimed and actual error, excess error and information, and a verdict for each point: see `analysis.compare`,
         which takes the further `options`. The mean is taken as known.
         """
-        state = self._data_state("analyze")
+        model = self._model_with_data("analyze")
         Z = read_points(self, X)
-        composite, inducing = state.mode.terms(Z)
-        data = state.fitted.data
+        composite, inducing = model.predictor.terms(Z)
         return compare(
-            state.kernel, data.X, Z, composite, inducing=inducing, noise_variance=data.noise_variance, **options
+            model.kernel, model.X, Z, composite, inducing=inducing, noise_variance=model.noise_variance, **options
         )
 
     def save(self, path: str | Path) -> None:
@@ -283,34 +404,142 @@ class CompositeGPRegressor(RegressorMixin, Predictions):  # type: ignore[misc]
     @classmethod
     def load(cls, path: str | Path) -> "CompositeGPRegressor":
         """Read a model that `save` wrote; runs no code from the file."""
-        parameters, features, build = files.load(path)
-        model = cls(**parameters)
-        for name, value in features.items():
-            setattr(model, name, value)
-        model._state = build(model)
+        estimator, model = files.load(cls, path)
+        estimator._model = model
+        return estimator  # type: ignore[no-any-return]
+
+    def to_content(self) -> dict[str, Any]:
+        """The fitted model as a dictionary of numbers, text and arrays: what `save` writes."""
+        check_is_fitted(self)
+        return files.content_of(self, self._current())
+
+    @classmethod
+    def from_content(cls, content: dict[str, Any], path: str | Path = "the model") -> "CompositeGPRegressor":
+        """A fitted model from what `to_content` made; `path` is named in errors."""
+        estimator, model = files.from_content(cls, content, path)
+        estimator._model = model
+        return estimator  # type: ignore[no-any-return]
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel with its learned hyper-parameters."""
+        return self._fitted().kernel
+
+    @property
+    def theta_standard_errors_(self) -> Floats | None:
+        """Relative standard errors of the hyper-parameters, shape (p,)."""
+        average = self._fitted().average
+        return None if average is None else average.estimate.standard_errors
+
+    @property
+    def mean_coefficients_(self) -> Floats:
+        """Coefficients of the mean's basis functions, shape (q,), or (q, t) for t outputs."""
+        return self._coefficients()[0]
+
+    @property
+    def mean_covariance_(self) -> Floats:
+        """Error covariance of the coefficients, shape (q, q)."""
+        return self._coefficients()[1]
+
+    @property
+    def segments_(self) -> list[Indices]:
+        """Indices of the observations in each segment; empty with `watch`. Made when first asked for."""
+        return list(self._fitted().own_segments)
+
+    @property
+    def learning_result_(self) -> LearningResult | None:
+        """How the hyper-parameters were learned; None if not by `fit`, or if the model was loaded."""
+        return self._fitted().result
+
+    def _coefficients(self) -> tuple[Floats, Floats]:
+        model = self._fitted()
+        if model.watched is not None:
+            return model.watched.coefficients, model.watched.coefficient_covariance
+        with self._on_device():
+            estimate = model.data.mean.coefficients
+        if not isinstance(estimate, Estimated):
+            return np.empty(0), np.empty((0, 0))
+        return np.asarray(estimate.coefficients), np.asarray(estimate.covariance)
+
+    def _prior_distribution(self, X: Any, joint: bool, latent: bool, noise_variance: Any) -> PredictiveDistribution:
+        """Prediction by the prior, where that is known before any data."""
+        named = self.target_transform is None or isinstance(self.target_transform, str)
+        if hasattr(self.mean, "fit") or not named or as_mean(self.mean).coefficients is not None:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet, and its mean or target_transform has to be "
+                "learned from data. Call fit first."
+            )
+        Z = check_array(X, dtype=np.float64, order="C")
+        kernel = default_kernel(Z.shape[1]) if self.kernel is None else clone(self.kernel)
+        transform = as_target_transform(self.target_transform, np.ones(1))
+        noise = new_noise(kernel, Z, latent, check_noise_variance(noise_variance, len(Z)))
+        if joint:
+            belief = prior(kernel, Z, mean=self.mean)
+            return PredictiveDistribution.of_belief(belief, noise, transform=transform)
+        mean = as_mean(self.mean).values(Z)[:, 0]
+        variance = diagonal(kernel, Z, noise=False) + noise
+        return PredictiveDistribution.of_marginals(mean, variance, transform=transform)
+
+    def _check_parameters(self) -> None:
+        """Check the parameters; a ValueError names the one that is wrong."""
+        if self.kernel is not None:
+            check_kernel(self.kernel)
+        choices_of(self)
+        if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)):
+            raise ValueError(f"n_jobs must be a whole number or None; found {self.n_jobs!r}.")
+        if not isinstance(self.verbose, bool | int | np.bool_):
+            raise ValueError(f"verbose must be True or False; found {self.verbose!r}.")
+
+    def _on_device(self) -> AbstractContextManager[None]:
+        """Work on the estimator's device; without one, where the caller says."""
+        return nullcontext() if self.device is None else use_device(self.device)
+
+    def _fitted(self) -> FittedModel:
+        """The model; an AttributeError, as attributes of an estimator raise, where there is none."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
+        return self._model
+
+    def _current(self) -> FittedModel:
+        """The model under the parameters as they are now (set_params may have changed how to predict)."""
+        choices = choices_of(self)
+        self._model = self._fitted().with_choices(choices.prediction, choices.terms)
+        return self._model
+
+    def _model_with_data(self, what: str) -> FittedModel:
+        check_is_fitted(self)
+        model = self._current()
+        if model.watched is not None:
+            raise ValueError(f"{what} needs the data, of which a model with watch keeps none.")
         return model
 
     @contextmanager
     def _features_kept(self) -> Iterator[None]:
         """A failure inside leaves what is known of the columns as it was."""
-        names = ("n_features_in_", "feature_names_in_")
-        before = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        before = {name: getattr(self, name) for name in _FEATURES if hasattr(self, name)}
         try:
             yield
         except BaseException:
-            for name in names:
+            for name in _FEATURES:
                 if name in before:
                     setattr(self, name, before[name])
                 elif hasattr(self, name):
                     delattr(self, name)
             raise
 
-    def _watched_points(self) -> Floats:
-        if hasattr(self.watch, "columns"):
-            return read_points(self, self.watch)  # so that names are checked
-        return check_points(self.watch, "watch", self.n_features_in_)
+    def _watched_points(self, model: FittedModel) -> Floats | None:
+        watch = model.prediction.watch if isinstance(model.prediction, CompositeSum) else None
+        if watch is None:
+            return None
+        if hasattr(watch, "columns"):
+            return read_points(self, watch)  # so that names are checked
+        return check_points(watch, "watch", self.n_features_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False  # before fit it predicts from the prior, as scikit-learn's does
+        tags.target_tags.multi_output = True
         return tags

@@ -5,103 +5,96 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, blas_threads_for, warn_caller
 from compositegp.composite import Composite, Observations, factor_stacks, restrict
-from compositegp.estimators.fitted_model import State
-from compositegp.estimators.fitting import at_scale, choices_of, default_kernel, model_of
+from compositegp.estimators.fitted_model import FittedModel
+from compositegp.estimators.fitting import choices_of, model_of
 from compositegp.estimators.inputs import Training
-from compositegp.learning import Average, estimate_block
-from compositegp.means import as_mean, plugged_in
-from compositegp.posteriors import Belief, prior, rebase, update
+from compositegp.learning import Average, FisherAverage, at_scale, default_kernel, estimate_block
+from compositegp.means import MeanModel, ordinary_least_squares, plugged_in
+from compositegp.posteriors import prior_of
+from compositegp.prediction import CompositeSum
 
 
-def begin(estimator: Any, training: Training, watch: Floats | None) -> State:
-    """The state before the first segment."""
-    model = model_of(estimator, training)
-    p, d = len(model.kernel.theta), training.X.shape[1]
-    average = Average.empty(p) if estimator.learning is not None and p else None
-    nothing = np.empty((0, d)), np.empty(0), None
-    state = State(
-        choices_of(estimator), model.transform, model.offset, model.kernel, model.mean, None, average, *nothing, []
+def begin(estimator: Any, training: Training, watch: Floats | None) -> FittedModel:
+    """The model before the first segment."""
+    choices = choices_of(estimator)
+    target, kernel, mean = model_of(estimator, training)
+    p, d = len(kernel.theta), training.X.shape[1]
+    average = Average.empty(p) if choices.learning is not None and p else None
+    X, y = np.empty((0, d)), np.empty((0, *training.y.shape[1:]))
+    model = FittedModel(
+        choices.prediction, choices.terms, target, kernel, mean, None, average, X, y, None, segments=[]
     )
-    return state if watch is None else keep_watch(state, watch)
+    return model if watch is None else keep_watch(model, watch)
 
 
-def keep_watch(state: State, Z: Floats) -> State:
-    """Keep the belief about some test points, and let the data go."""
-    if state.choices.prediction != "composite":
+def keep_watch(model: FittedModel, Z: Floats) -> FittedModel:
+    """Keep the belief about some test points, and drop the data."""
+    if not isinstance(model.prediction, CompositeSum):
         raise ValueError(
-            f"watch keeps a belief that every segment adds to, which is prediction='composite'; found "
-            f"prediction={state.choices.prediction!r}."
+            "watch keeps a belief that every segment adds to, which is prediction=CompositeSum(watch=...); found "
+            f"{model.prediction!r}."
         )
-    belief = prior(state.kernel, Z, mean=state.mean)
-    noise = state.noise_variance
-    for part in state.segments:
+    belief, noise = prior_of(model.kernel, Z, model.mean), model.noise_variance
+    for part in model.own_segments if len(model.X) else []:
         own = None if noise is None else noise[part]
-        belief = update(belief, state.kernel, Z, state.X[part], state.y[part], mean=state.mean, noise_variance=own)
-    empty = np.empty((0, state.X.shape[1]))
-    return replace(state, X=empty, y=np.empty(0), noise_variance=None, segments=[], estimate=None, watched=belief)
+        belief = belief.take_in(Observations.of(model.kernel, model.mean, model.X[part], model.y[part], own))
+    X, y = model.X[:0], model.y[:0]
+    return replace(model, X=X, y=y, noise_variance=None, segments=[], estimate=None, watched=belief)
 
 
-def absorb(estimator: Any, state: State, training: Training) -> State:
-    """The state with one more segment; nothing of the old one is changed."""
-    X, noise = training.X, training.noise_variance
-    y = state.transform.forward(training.y) - state.offset
-    kernel, average = state.kernel, state.average
-    if average is not None:
-        if not average.estimate.known.any():  # nothing so far: this segment's own scale is where to begin
+def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedModel:
+    """The model with one more segment; nothing of the old one is changed."""
+    X, y, noise = training.X, model.target.forward(training.y), training.noise_variance
+    if y.shape[1:] != model.y.shape[1:]:
+        raise ValueError(f"y has the shape {y.shape}, but the model has outputs of shape {model.y.shape[1:]}.")
+    kernel, average = model.kernel, model.average
+    known = plugged_in(model.mean)
+    if average is not None and estimator.learning is not None:
+        if not average.estimate.known.any():  # nothing is known so far: begin at this segment's own scale
             given = default_kernel(X.shape[1]) if estimator.kernel is None else estimator.kernel
-            kernel = at_scale(given, X, y - y.mean())
-        average = _average(estimator, average, _observe(state, kernel, X, y, noise))
+            kernel = at_scale(given, X, y - y.mean(axis=0))
+        average = _averaged(estimator, average, Observations.of(kernel, known, X, y, noise))
         kernel = kernel.clone_with_theta(average.theta_or(kernel.theta, kernel.bounds))
-    if state.watched is not None:
-        belief = _update(state, state.watched, kernel, training._replace(y=y))
-        return replace(state, kernel=kernel, average=average, watched=belief, result=None)
-    _check_factorises(_observe(state, kernel, X, y, noise))
-    n = len(state.X)
-    if state.noise_variance is not None or noise is not None:
-        noise = np.concatenate([_filled(state.noise_variance, n), _filled(noise, len(X))])
+    if model.watched is not None:
+        belief = model.watched if kernel is model.kernel else model.watched.under(kernel)
+        belief = belief.take_in(Observations.of(kernel, model.mean, X, y, noise))
+        return replace(model, kernel=kernel, average=average, watched=belief, result=None)
+    _check_factorises(kernel, known, X, y, noise)
+    n = len(model.X)
+    if model.noise_variance is not None or noise is not None:
+        noise = np.concatenate([_filled(model.noise_variance, n), _filled(noise, len(X))])
     return replace(
-        state,
+        model,
         kernel=kernel,
         average=average,
         estimate=None,
-        X=np.concatenate([state.X, X]),
-        y=np.concatenate([state.y, y]),
+        X=np.concatenate([model.X, X]),
+        y=np.concatenate([model.y, y]),
         noise_variance=noise,
-        segments=[*state.segments, np.arange(n, n + len(X))],
+        segments=[*(model.own_segments if n else []), np.arange(n, n + len(X))],
         result=None,
     )
 
 
-def _observe(state: State, kernel: Any, X: Floats, y: Floats, noise: Floats | None) -> Observations:
-    return Observations.checked(kernel, X, y, mean=plugged_in(as_mean(state.mean)), noise_variance=noise)
-
-
-def _update(state: State, belief: Belief, kernel: Any, training: Training) -> Belief:
-    assert belief.whitened is not None
-    Z = belief.whitened.latent.points
-    if kernel is not state.kernel:
-        belief = rebase(belief, kernel)
-    noise = training.noise_variance
-    return update(belief, kernel, Z, training.X, training.y, mean=state.mean, noise_variance=noise)
-
-
-def _average(estimator: Any, average: Average, segment: Observations) -> Average:
-    """The average with a segment's own maximum likelihood estimate, and a warning where that tells too little."""
-    functions, y = segment.columns[:, :-1], segment.columns[:, -1]
-    coefficients: Floats = np.asarray(np.linalg.lstsq(functions, y, rcond=None)[0], dtype=np.float64)
+def _averaged(estimator: Any, average: Average, segment: Observations) -> Average:
+    """The average with a segment's own maximum likelihood estimate, and a warning where that says too little."""
+    coefficients = ordinary_least_squares(segment.basis, segment.residuals)
     found = None
-    if len(y) > 1 and np.ptp(y - functions @ coefficients) > 0:
-        (stack,) = Composite.full(len(y)).stacks
-        stack = replace(stack, numbers=np.array([average.n_segments]))
+    n = len(segment.X)
+    if n > 1 and np.ptp(segment.residuals - segment.basis @ coefficients, axis=0).any():
+        (stack,) = Composite.full(n).stacks
+        stack = replace(stack, segment_numbers=np.array([average.n_segments]))
         seed = estimator.random_state if isinstance(estimator.random_state, int) else 0
-        found = estimate_block(*restrict(segment, stack), coefficients, estimator.n_restarts, seed)
+        restarts = estimator.learning.n_restarts if isinstance(estimator.learning, FisherAverage) else 0
+        found = estimate_block(*restrict(segment, stack), coefficients, restarts, seed)
     added = average.add(found)
     if found is None:
         warn_caller(
-            f"A segment of {len(y)} point(s) has no maximum likelihood estimate: hyper-parameters stay as they were.",
+            f"A segment of {n} point(s) has no maximum likelihood estimate: hyper-parameters stay as they were.",
             ConvergenceWarning,
         )
     elif not added.estimate.known.all() and estimator.kernel is not None:
@@ -113,9 +106,11 @@ def _average(estimator: Any, average: Average, segment: Observations) -> Average
     return added
 
 
-def _check_factorises(segment: Observations) -> None:
-    with blas_threads_for(len(segment.X)):
-        list(factor_stacks(segment, Composite.full(len(segment.X))))
+def _check_factorises(kernel: Kernel, mean: MeanModel, X: Floats, y: Floats, noise: Floats | None) -> None:
+    """Refuse a segment whose covariance cannot be factorised, before it becomes part of the model."""
+    data = Observations.of(kernel, mean, X, y, noise)
+    with blas_threads_for(len(X)):
+        list(factor_stacks(data, Composite.full(len(X))))
 
 
 def _filled(noise: Floats | None, count: int) -> Floats:

@@ -4,11 +4,12 @@ from compositegp.forecasting.backtesting import Backtest, backtest
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
 from compositegp.forecasting.series_model import kernel_of, mean_of
-from compositegp.forecasting.timeline import Timeline, in_utc, observe, zone_of
+from compositegp.forecasting.timeline import Observed, Timeline, in_utc, observe, zone_of
 
 __all__ = [
     "Backtest",
     "CompositeGPForecaster",
+    "Observed",
     "Season",
     "Timeline",
     "backtest",

@@ -1,31 +1,45 @@
-"""Backtests: what forecasts would have been worth, had they been made when they could."""
+"""Backtests: scores of the forecasts that could have been made in the past."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from compositegp.backend import Floats
 from compositegp.forecasting.forecaster import CompositeGPForecaster
-from compositegp.forecasting.timeline import Observed, Timeline, observe
-from compositegp.predictive import crps, crps_log_normal
+from compositegp.forecasting.timeline import Observed, observe
+from compositegp.predictive import point_scores
 from compositegp.validation import check_count
+
+_FEWEST_HORIZONS, _FEWEST_OBSERVATIONS = 3, 50  # a model is learned from at least these
+_MOST_PERIODS = 8  # a seasonal naive forecast looks back over at most these
 
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
-    """Scores of rolling forecasts beside simple ones.
+    """Scores of rolling forecasts and of simple ones to compare with.
 
     Attributes
     ----------
     scores : pandas DataFrame
-        One row for each method; RMSE and MAE, and for this one CRPS and coverage of the 50 % and 95 % intervals.
+        One row for each method, with RMSE and MAE. ``compositegp, mean`` also has CRPS and the coverage of the 50 % and
+        95 % intervals.
     forecasts : pandas DataFrame
-        ``observed``, ``mean``, ``median`` and the intervals, one row for each value that was forecast and observed.
+        One row for each value that was forecast and observed: ``observed``, ``mean``, quantiles ``q…``, the simple
+        forecasts, and mean and standard deviation on the model's scale.
     n_origins : int
+        Number of forecasts.
+
+    Examples
+    --------
+    >>> index = pd.date_range("2024-01-01", periods=24 * 12, freq="h")
+    >>> values = np.sin(2 * np.pi * np.arange(len(index)) / 24) + np.random.default_rng(0).normal(size=len(index))
+    >>> done = backtest(CompositeGPForecaster(seasons=["day"]), pd.Series(values, index), "12h", 1)
+    >>> done.n_origins, len(done.forecasts)
+    (1, 12)
     """
 
     scores: pd.DataFrame
@@ -42,70 +56,72 @@ def backtest(
     X: Any = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Backtest:
-    """Roll the origin over the last `n_origins` horizons of a series.
+    """Forecast each of the last `n_origins` horizons of a series from the values before it, and score the forecasts.
 
-    The model is learned once, from what is older than all of them, and takes in each horizon after it was forecast.
+    The model is learned once, from the values before all of these horizons. It takes in the values of each horizon
+    after its forecast.
 
     Parameters
     ----------
     forecaster : CompositeGPForecaster
-        Its parameters are used; it is left as it was.
-    y : pandas Series with a DatetimeIndex
+        A copy of it, with the same parameters, is fitted.
+    y : pandas Series with a DatetimeIndex, or Observed
     horizon : int, str or Timedelta
     n_origins : int
+        Number of horizons.
     X : pandas DataFrame, optional
+        Further columns.
     report : callable
-        Called with the number of origins done, and of all.
+        Called with the number of horizons done, and the number of all.
 
     Returns
     -------
     Backtest
+
+    Examples
+    --------
+    >>> index = pd.date_range("2024-01-01", periods=24 * 12, freq="h")
+    >>> values = np.sin(2 * np.pi * np.arange(len(index)) / 24) + np.random.default_rng(0).normal(size=len(index))
+    >>> done = backtest(CompositeGPForecaster(seasons=["day"]), pd.Series(values, index), "12h", 2)
+    >>> list(done.scores.index)
+    ['compositegp, mean', 'compositegp, median', 'persistence', 'seasonal naive']
     """
     check_count(n_origins, "n_origins")
-    model = copy.deepcopy(forecaster)
+    model = clone(forecaster)
     seen = observe(y, X, duplicates=forecaster.duplicates)
-    whole = Timeline.of(seen.stamps, None)
-    steps, places = whole.steps(horizon), whole.places(seen.stamps)
+    steps, places = seen.timeline.steps(horizon), seen.timeline.places(seen.stamps)
     starts = np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
     before = places < starts[0]
-    if before.sum() < 3 * steps or before.sum() < 50:
+    if before.sum() < max(_FEWEST_HORIZONS * steps, _FEWEST_OBSERVATIONS):
         raise ValueError(
             f"a backtest of {n_origins} horizon(s) leaves {int(before.sum())} observation(s) to learn from, too few. "
             "Ask for fewer, or a shorter horizon."
         )
-    columns = None if X is None else X.columns
-    model.fit(*_part(seen, before, columns))
-    period = model._known.seasons[-1].period if model._known.seasons else None
+    model.fit(seen.take(before))
+    period = model.seasons_[-1].period if model.seasons_ else None
     rows = []
     for number, start in enumerate(starts):
         now = (places >= start) & (places < start + steps)
         if now.any():
             rows.append(_forecast(model, seen, places, now, start, period))
-            model.update(*_part(seen, now, columns))
+            model.update(seen.take(now))
         report(number + 1, n_origins)
     forecasts = pd.concat(rows)
-    return Backtest(_scores(forecasts, model.transform == "log"), forecasts, n_origins)
-
-
-def _part(seen: Observed, chosen: Any, columns: Any) -> tuple[pd.Series, pd.DataFrame | None]:
-    index = seen.stamps[chosen]
-    extra = None if columns is None else pd.DataFrame(seen.extra[chosen], index=index, columns=columns)
-    return pd.Series(seen.values[chosen], index=index), extra
+    return Backtest(_scores(forecasts), forecasts, n_origins)
 
 
 def _forecast(
     model: CompositeGPForecaster, seen: Observed, places: Floats, now: Any, start: float, period: float | None
 ) -> pd.DataFrame:
-    """The values of one horizon that were observed, and what was said of them at its origin."""
-    own = model._known.timeline.places(seen.stamps[now])  # its step may be another
-    found = model.predictive(own, seen.extra[now] if seen.extra.shape[1] else None)
+    """The observed values of one horizon, and the forecasts of them."""
+    extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
+    found = model.predict_distribution(seen.stamps[now], extra)
     table = {
         "observed": seen.values[now],
-        "mean": found.mean_and_std()[0],
+        "mean": found.mean,
         **{f"q{level:g}": found.quantile(level) for level in (0.025, 0.25, 0.5, 0.75, 0.975)},
         "persistence": np.full(int(now.sum()), seen.values[places < start][-1]),
-        "model_mean": found.mean,
-        "model_std": np.sqrt(found.variance),
+        "CRPS": found.crps(seen.values[now]),
     }
     if period is not None:
         table["seasonal naive"] = _a_season_ago(places, seen.values, places[now], start, period)
@@ -117,7 +133,7 @@ def _a_season_ago(places: Floats, values: Floats, wanted: Floats, start: float, 
     known = dict(zip(np.round(places[places < start], 6), values[places < start], strict=True))
     found = np.full(len(wanted), np.nan)
     for row, place in enumerate(wanted):
-        for cycles in range(1, 9):
+        for cycles in range(1, 1 + _MOST_PERIODS):
             value = known.get(
                 np.round(place - np.ceil((place - start + 1) / period) * period - (cycles - 1) * period, 6)
             )
@@ -127,7 +143,7 @@ def _a_season_ago(places: Floats, values: Floats, wanted: Floats, start: float, 
     return found
 
 
-def _scores(forecasts: pd.DataFrame, log: bool) -> pd.DataFrame:
+def _scores(forecasts: pd.DataFrame) -> pd.DataFrame:
     y = forecasts["observed"].to_numpy()
     rows = {}
     for name, column in (
@@ -137,13 +153,12 @@ def _scores(forecasts: pd.DataFrame, log: bool) -> pd.DataFrame:
         ("seasonal naive", "seasonal naive"),
     ):
         if column in forecasts:
-            errors = (forecasts[column] - y).dropna().to_numpy()
-            if len(errors):
-                rows[name] = {"RMSE": np.sqrt(np.mean(errors**2)), "MAE": np.mean(np.abs(errors))}
-    mean, std = forecasts["model_mean"].to_numpy(), forecasts["model_std"].to_numpy()
-    score = crps_log_normal(mean, std, y) if log else crps(mean, std, y)
+            there = forecasts[column].notna().to_numpy()
+            if there.any():
+                pair = y[there], forecasts[column].to_numpy()[there]
+                rows[name] = point_scores(pair[1], pair[0])
     rows["compositegp, mean"] |= {
-        "CRPS": score.mean(),
+        "CRPS": forecasts["CRPS"].mean(),
         "coverage 50 %": np.mean((forecasts["q0.25"] < y) & (y < forecasts["q0.75"])),
         "coverage 95 %": np.mean((forecasts["q0.025"] < y) & (y < forecasts["q0.975"])),
     }

@@ -1,95 +1,64 @@
 """The forecaster: a series with time stamps in, the next values with error bars out."""
 
-from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.linalg import LinAlgError
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from compositegp.backend import Floats
-from compositegp.composite import Composite, segment
-from compositegp.estimators import Predictive
+from compositegp.composite import segment
+from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
 from compositegp.forecasting.series_model import describe, kernel_of, mean_of
-from compositegp.forecasting.timeline import DUPLICATES, Observed, Timeline, observe, zone_of
-from compositegp.kernels import diagonal
-from compositegp.learning import learn
-from compositegp.means import Estimated
-from compositegp.posteriors import posterior
-from compositegp.predictive import AsTheyAre, Log
+from compositegp.forecasting.timeline import DUPLICATES, Observed, Timeline, in_utc, observe
+from compositegp.kernels import noise_variance
+from compositegp.learning import CompositeLikelihood, LearningMethod, as_learning_method, learn
+from compositegp.predictive import IdentityTarget, LogTarget, PredictiveDistribution, TargetTransform
 from compositegp.storage import read_archive, unreadable, write_archive
-from compositegp.validation import check_count
 
 FORMAT, VERSION = "compositegp forecaster", 1
-_SEGMENT = 512
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What a fitted forecaster knows; never changed, only replaced.
-
-    Attributes
-    ----------
-    timeline : Timeline
-    seasons : list of Season
-    kernel : scikit-learn kernel
-    mean : Estimated
-    errors : array of shape (p,)
-        Relative standard errors of the kernel's hyper-parameters.
-    X : array of shape (n, 1 + k)
-        Times of the latest observations, in steps, and further columns.
-    y : array of shape (n,)
-        Their targets, on the model's scale.
-    columns : list of str
-        Names of the further columns.
-    notes : list of str
-    """
-
-    timeline: Timeline
-    seasons: list[Season]
-    kernel: Kernel
-    mean: Estimated
-    errors: Floats
-    X: Floats
-    y: Floats
-    columns: list[str]
-    notes: list[str]
-
-    @property
-    def last(self) -> float:
-        """Time of the latest observation, in steps."""
-        return float(self.X[-1, 0])
+_SEGMENT = 512  # observations of a segment to learn from: about three weeks of hours
+_STORED = (
+    "kernel",
+    "mean",
+    "theta_standard_errors",
+    "X",
+    "y",
+    "columns",
+    "notes",
+)  # of the fitted series, in a file
 
 
 class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     """Forecasts of a time series with error bars.
 
-    What repeats every day or week is in the mean, as a profile with a level for each step; what is left is correlated
-    over short and medium times, with patterns that drift. All of it is learned from segments of the series. A forecast
-    is that of an exact Gaussian process on the latest observations, around a profile that all of them have told.
+    A pattern that repeats every day or week is in the mean, as a profile with a level for each step. Deviations from it
+    are correlated over short and medium times, and the pattern may drift. All of it is learned from segments of the
+    series. A forecast is that of an exact Gaussian process on the latest observations.
 
     Parameters
     ----------
-    transform : None or "log"
-        Model the logarithm: forecasts are then log-normal and never negative.
+    target_transform : None or "log"
+        With "log" the logarithm is modelled: forecasts are log-normal and never negative.
     seasons : "auto" or list
         "day", "week", "year" or durations such as "12h"; ``auto`` takes those that the data show.
     history : int
-        Latest observations to learn from.
-    keep : int
-        Latest observations that a forecast is made from; older ones are dropped.
+        Number of latest observations to learn from.
+    n_neighbors : int
+        Number of latest observations that a forecast is made from; older ones are dropped.
     duplicates : {"error", "mean", "last"}
         What to do with time stamps that occur more than once.
-    tolerance : float
-        Relative standard error of the hyper-parameters at which no more segments are read.
+    learning : {"composite_likelihood", "fisher_average"} or object
+        As in `CompositeGPRegressor`; by default ``CompositeLikelihood(tolerance=0.1, start="kernel")``.
     n_jobs : int, optional
-        Processes to use, as in joblib.
-    progress : bool
+        Number of processes, as in joblib.
+    verbose : bool
         Show a progress bar of learning on a terminal.
 
     Examples
@@ -103,34 +72,45 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     (['mean', 'std', 'q0.05', 'q0.95'], '2024-02-10 00:00:00+01:00')
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "target_transform": [StrOptions({"log"}), None],
+        "seasons": [StrOptions({"auto"}), list, tuple],
+        "history": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "duplicates": [StrOptions(set(DUPLICATES))],
+        "learning": "no_validation",
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
     def __init__(
         self,
-        transform: str | None = None,
+        target_transform: str | None = None,
         *,
         seasons: Any = "auto",
         history: int = 20_000,
-        keep: int = 1024,
+        n_neighbors: int = 1024,
         duplicates: str = "error",
-        tolerance: float = 0.1,
+        learning: LearningMethod | str = "composite_likelihood",
         n_jobs: int | None = None,
-        progress: bool = False,
+        verbose: bool = False,
     ) -> None:
-        self.transform = transform
+        self.target_transform = target_transform
         self.seasons = seasons
         self.history = history
-        self.keep = keep
+        self.n_neighbors = n_neighbors
         self.duplicates = duplicates
-        self.tolerance = tolerance
+        self.learning = learning
         self.n_jobs = n_jobs
-        self.progress = progress
+        self.verbose = verbose
 
     def fit(self, y: Any, X: Any = None) -> "CompositeGPForecaster":
         """Learn from a series.
 
         Parameters
         ----------
-        y : pandas Series with a DatetimeIndex
-            Time zones and daylight saving are handled by counting in UTC. NaN is "not observed".
+        y : pandas Series with a DatetimeIndex, or Observed
+            Times are counted in UTC, so that time zones and daylight saving do not matter. NaN is "not observed".
         X : pandas DataFrame with the same index, optional
             Further columns whose future is known.
 
@@ -138,75 +118,71 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._check()
+        self._validate_params()
         seen = observe(y, X, duplicates=self.duplicates)
-        timeline = Timeline.of(seen.stamps, zone_of(y.index))
-        part = slice(-self.history, None)
-        points, targets = self._points(timeline, seen)
-        points, targets = points[part], targets[part]
+        timeline = seen.timeline
+        points, targets = (part[-self.history :] for part in self._points(timeline, seen))
         if not np.ptp(targets):
             raise ValueError("the series is constant: there is nothing to forecast. Check the target column.")
         seasons, notes = self._seasons(points[:, 0], targets, timeline)
-        mean = mean_of(seasons, points[:, 0], targets)
-        kernel = kernel_of(seasons, float(targets.var()), points.shape[1] - 1)
+        spreads = points[:, 1:].std(axis=0)
         result = learn(
-            kernel,
+            kernel_of(seasons, float(targets.var()), np.where(spreads > 0, spreads, 1.0)),
             points,
             targets,
             segment(points, _SEGMENT, "sequential"),
-            mean=mean,
-            tolerance=self.tolerance,
+            mean=mean_of(seasons, points[:, 0], targets),
+            learning=self._learning(),
+            conditioning_size=0,
             n_jobs=self.n_jobs,
-            progress=self.progress,
+            verbose=bool(self.verbose),
             warn=False,
         )
-        columns = [] if X is None else [str(name) for name in X.columns]
-        recent = slice(-check_count(self.keep, "keep"), None)
-        self._known = Known(
+        self._series = FittedSeries(
             timeline,
             seasons,
             result.kernel,
             result.mean,
             result.theta_standard_errors,
-            points[recent],
-            targets[recent],
-            columns,
+            points[-self.n_neighbors :],
+            targets[-self.n_neighbors :],
+            seen.columns,
             seen.notes + notes,
         )
         return self
 
     def update(self, y: Any, X: Any = None, *, late: str = "error") -> "CompositeGPForecaster":
-        """Take in new observations without learning anew, and drop what is no longer needed.
+        """Take in new observations. The hyper-parameters stay as they are, and the oldest observations are dropped.
 
         Parameters
         ----------
         y, X
             As for `fit`.
         late : {"error", "skip"}
-            What to do with observations that are not newer than the latest known.
+            What to do with observations that are not newer than the latest one of the model.
 
         Returns
         -------
         self
         """
-        known = self._fitted()
+        series = self._fitted()
+        self._validate_params()
+        if late not in ("error", "skip"):
+            raise ValueError(f"late must be error or skip; found {late!r}.")
         seen = observe(y, X, duplicates=self.duplicates, gaps=False)
-        points, targets = self._points(known.timeline, seen)
-        new = points[:, 0] > known.last + 1e-9
-        if not new.all() and late != "skip":
+        if seen.columns != series.columns:
             raise ValueError(
-                f"{int((~new).sum())} observation(s) are not newer than the latest known, "
-                f"{known.timeline.stamps([known.last])[0]}. Leave them out, or use late='skip'."
+                f"X must have the columns {series.columns} that the model was fitted with; found {seen.columns}."
             )
-        if points.shape[1] != known.X.shape[1]:
-            raise ValueError(f"X must have the columns {known.columns} that the model was fitted with.")
+        points, targets = self._points(series.timeline, seen)
+        new = series.is_new(points)
+        if not new.all() and late == "error":
+            raise ValueError(
+                f"{int((~new).sum())} observation(s) are not newer than the latest known, {self.last_}. Leave them "
+                "out, or use late='skip'."
+            )
         if new.any():
-            latest = slice(-check_count(self.keep, "keep"), None)
-            X_all, y_all = (
-                np.concatenate([known.X, points[new]])[latest],
-                np.concatenate([known.y, targets[new]])[latest],
-            )
-            self._known = replace(known, X=X_all, y=y_all)
+            self._series = series.with_observations(points[new], targets[new], self.n_neighbors)
         return self
 
     def predict(
@@ -225,76 +201,140 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         pandas DataFrame
-            Columns ``mean``, ``std`` and ``q…``, of observations; the index has the times.
+            Columns ``mean``, ``std`` and ``q…`` of the values that will be observed, indexed by their times.
         """
-        known = self._fitted()
+        series = self._fitted()
         levels = [float(level) for level in quantiles]
         if not all(0 < level < 1 for level in levels):
             raise ValueError(f"quantiles must be numbers between 0 and 1; found {quantiles!r}.")
-        places = self._future(known, known.timeline.steps(horizon))
-        found = self.predictive(places, self._extra(known, X, len(places)))
-        mean, std = found.mean_and_std()
-        table = {"mean": mean, "std": std} | {f"q{level:g}": found.quantile(level) for level in levels}
-        return pd.DataFrame(table, index=known.timeline.stamps(places))
+        times = series.timeline.stamps(series.next_places(horizon))
+        found = self.predict_distribution(horizon, X)
+        table = {"mean": found.mean, "std": found.std} | {f"q{level:g}": found.quantile(level) for level in levels}
+        return pd.DataFrame(table, index=times)
 
-    def predictive(self, places: Floats, extra: Floats | None = None) -> Predictive:
-        """Joint predictive distribution of observations at some times, in steps."""
-        known = self._fitted()
+    def predict_distribution(
+        self, horizon: Any, X: Any = None, *, joint: bool = True, latent: bool = False
+    ) -> PredictiveDistribution:
+        """Forecast as distributions: mean, standard deviation, quantiles, intervals, densities, draws, scores.
+
+        Parameters
+        ----------
+        horizon : int, str, Timedelta or DatetimeIndex
+            Steps after the latest observation, a duration such as "24h", or the times themselves.
+        X : pandas DataFrame, optional
+            The further columns at those times, if the model was fitted with any.
+        joint : bool
+            Keep the covariance of all the times, so that draws are joint. Without it memory grows with the horizon
+            only, not with its square.
+        latent : bool
+            Forecast the series without noise rather than new observations.
+
+        Returns
+        -------
+        PredictiveDistribution
+        """
+        series = self._fitted()
+        if isinstance(horizon, pd.DatetimeIndex):
+            places = series.timeline.places(in_utc(horizon))
+        else:
+            places = series.next_places(horizon)
+        extra = self._extra(series, X, len(places))
         Z = np.column_stack([places] if extra is None else [places, extra])
-        try:
-            belief = posterior(known.kernel, known.X, known.y, Z, Composite.full(len(known.X)), mean=known.mean)
-        except LinAlgError as error:
-            raise LinAlgError(f"The latest {len(known.X)} observations cannot be forecast from: {error}") from error
-        noise = diagonal(known.kernel, Z) - diagonal(known.kernel, Z, noise=False)
-        return Predictive.of_belief(self._scale(), 0.0, belief, np.asarray(noise))
+        noise = np.zeros(len(Z)) if latent else np.asarray(noise_variance(series.kernel, Z))
+        transform = self._transform()
+        if joint:
+            return PredictiveDistribution.of_belief(series.belief(Z), noise, transform=transform)
+        found = series.marginals(Z)
+        return PredictiveDistribution.of_marginals(found.mean, found.variance + noise, transform=transform)
 
     def describe(self) -> list[str]:
-        """What was learned, in words."""
-        known = self._fitted()
-        return describe(known.kernel, known.seasons, known.timeline.step, known.errors)
+        """What was learned, in words: one line for each part of the kernel."""
+        series = self._fitted()
+        return describe(series.kernel, series.seasons, series.timeline.step, series.theta_standard_errors)
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The learned kernel, of points (time in steps, further columns)."""
+        return self._fitted().kernel
+
+    @property
+    def mean_(self) -> Any:
+        """The learned mean, as in `posterior`."""
+        return self._fitted().mean
+
+    @property
+    def theta_standard_errors_(self) -> Floats:
+        """Relative standard errors of the kernel's hyper-parameters, in the order of ``kernel_.theta``."""
+        return self._fitted().theta_standard_errors
+
+    @property
+    def seasons_(self) -> list[Season]:
+        """The seasons of the model, shortest first."""
+        return list(self._fitted().seasons)
+
+    @property
+    def timeline_(self) -> Timeline:
+        """How the model counts time: its origin, time step and time zone."""
+        return self._fitted().timeline
+
+    @property
+    def observations_(self) -> pd.DataFrame:
+        """The latest observations, which a forecast is made from: columns ``value`` and the further ones."""
+        series = self._fitted()
+        table = pd.DataFrame(series.X[:, 1:], columns=series.columns, index=series.timeline.stamps(series.X[:, 0]))
+        table.insert(0, "value", self._transform().inverse(series.y), allow_duplicates=True)
+        return table
 
     @property
     def notes_(self) -> list[str]:
-        """What a user has to know about the series: gaps, duplicates, seasons."""
+        """What a user should know about the series: missing values, gaps, duplicates, seasons."""
         return list(self._fitted().notes)
 
     @property
     def last_(self) -> pd.Timestamp:
         """Time of the latest observation."""
-        known = self._fitted()
-        return known.timeline.stamps([known.last])[0]
-
-    @property
-    def step_(self) -> pd.Timedelta:
-        """Time step of the series."""
-        return self._fitted().timeline.step
+        series = self._fitted()
+        return series.timeline.stamps([series.last])[0]
 
     def save(self, path: str | Path, **more: Any) -> None:
-        """Write the fitted forecaster to a file, all of it or nothing; it holds no code.
+        """Write the fitted forecaster to a file, which is replaced as a whole or not at all and holds no code.
 
-        Further keywords are numbers or text to be stored beside it, which `load_with` returns.
+        Parameters
+        ----------
+        path : str or Path
+        **more
+            Numbers or text to be stored with it, which `load_with` returns.
         """
-        known = self._fitted()
-        timeline = known.timeline
+        series = self._fitted()
+        timeline = series.timeline
         content = {
-            "parameters": self.get_params(),
+            "parameters": self.get_params(deep=False),
             "timeline": {"origin": timeline.origin.isoformat(), "step": timeline.step.value, "zone": timeline.zone},
-            "seasons": [tuple(season) for season in known.seasons],
-            "known": {
-                name: getattr(known, name) for name in ("kernel", "mean", "errors", "X", "y", "columns", "notes")
-            },
+            "seasons": [tuple(season) for season in series.seasons],
+            "series": {name: getattr(series, name) for name in _STORED},
             "more": more,
         }
         write_archive(path, FORMAT, VERSION, content)
 
     @classmethod
     def load(cls, path: str | Path) -> "CompositeGPForecaster":
-        """Read a forecaster that `save` wrote; runs no code from the file."""
+        """Read a forecaster that `save` wrote; no code of the file is run."""
         return cls.load_with(path)[0]
 
     @classmethod
     def load_with(cls, path: str | Path) -> tuple["CompositeGPForecaster", dict[str, Any]]:
-        """Read a forecaster, and what was stored beside it."""
+        """Read a forecaster, and what was stored with it.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        CompositeGPForecaster
+        dict
+            The further keywords of `save`.
+        """
         content = read_archive(path, FORMAT, VERSION)
         try:
             model = cls(**content["parameters"])
@@ -302,46 +342,42 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             step = pd.Timedelta(counted["step"], unit="ns")
             timeline = Timeline(pd.Timestamp(counted["origin"]), step, counted["zone"])
             seasons = [Season(*season) for season in content["seasons"]]
-            model._known = Known(timeline, seasons, **content["known"])
+            model._series = FittedSeries(timeline, seasons, **content["series"])
             return model, content["more"]
         except (KeyError, TypeError, ValueError) as error:
             raise unreadable(path, f"a part of it is missing or damaged ({error})") from error
 
-    def _check(self) -> None:
-        if self.transform not in (None, "log"):
-            raise ValueError(f"transform must be None or 'log'; found {self.transform!r}.")
-        if self.duplicates not in DUPLICATES:
-            raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}; found {self.duplicates!r}.")
-        check_count(self.history, "history")
+    def _transform(self) -> TargetTransform:
+        return LogTarget() if self.target_transform == "log" else IdentityTarget()
 
-    def _scale(self) -> AsTheyAre:
-        return Log() if self.transform == "log" else AsTheyAre()
+    def _learning(self) -> LearningMethod:
+        if self.learning == "composite_likelihood":  # the parts of the model begin at values of their own
+            return CompositeLikelihood(tolerance=0.1, start="kernel")
+        return as_learning_method(self.learning)
 
     def _points(self, timeline: Timeline, seen: Observed) -> tuple[Floats, Floats]:
-        return np.column_stack([timeline.places(seen.stamps), seen.extra]), self._scale().forward(seen.values)
+        """Points (time in steps, further columns) and targets on the model's scale."""
+        return np.column_stack([timeline.places(seen.stamps), seen.extra]), self._transform().forward(seen.values)
 
     def _seasons(self, places: Floats, values: Floats, timeline: Timeline) -> tuple[list[Season], list[str]]:
-        if isinstance(self.seasons, str) and self.seasons == "auto":
+        if isinstance(self.seasons, str):  # "auto"
             return find_seasons(places, values, timeline.step)
         return given_seasons(self.seasons, timeline.step), []
 
-    def _future(self, known: Known, count: int) -> Floats:
-        return np.asarray(known.last + 1.0 + np.arange(count))
-
-    def _extra(self, known: Known, X: Any, count: int) -> Floats | None:
-        if not known.columns:
+    def _extra(self, series: FittedSeries, X: Any, count: int) -> Floats | None:
+        if not series.columns:
             return None
-        if not isinstance(X, pd.DataFrame) or list(map(str, X.columns)) != known.columns or len(X) != count:
+        if not isinstance(X, pd.DataFrame) or list(map(str, X.columns)) != series.columns or len(X) != count:
             raise ValueError(
-                f"X must be a DataFrame of the columns {known.columns} at the {count} steps of the horizon; found "
+                f"X must be a DataFrame of the columns {series.columns} at the {count} steps of the horizon; found "
                 f"{'nothing' if X is None else getattr(X, 'shape', X)}."
             )
         return np.asarray(X, dtype=np.float64)
 
-    def _fitted(self) -> Known:
-        if not hasattr(self, "_known"):
+    def _fitted(self) -> FittedSeries:
+        if not hasattr(self, "_series"):
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
-        return self._known
+        return self._series
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_known")
+        return hasattr(self, "_series")

@@ -1,7 +1,8 @@
-"""Time stamps as numbers of steps, and a series as what was observed of it."""
+"""Time stamps as numbers of steps, and the observed values of a series."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,26 +10,8 @@ import pandas as pd
 from compositegp.backend import Floats
 
 DUPLICATES = ("error", "mean", "last")
-
-
-class Observed(NamedTuple):
-    """What was observed of a series, in order of time.
-
-    Attributes
-    ----------
-    stamps : DatetimeIndex
-        In UTC, none twice.
-    values : array of shape (n,)
-    extra : array of shape (n, k)
-        Further columns.
-    notes : list of str
-        What a user has to know about the series: gaps, missing values, duplicates.
-    """
-
-    stamps: pd.DatetimeIndex
-    values: Floats
-    extra: Floats
-    notes: list[str]
+_COMMON = 0.3  # a time difference that is this part of all differences is the step of the series
+_GAP = 1.5  # steps between two observations from which there is a gap
 
 
 @dataclass(frozen=True)
@@ -42,6 +25,12 @@ class Timeline:
     step : pandas Timedelta
     zone : str or None
         The zone to show times in; None for series without one.
+
+    Examples
+    --------
+    >>> timeline = Timeline.of(pd.date_range("2024", periods=4, freq="15min", tz="UTC"), None)
+    >>> timeline.steps("1h"), str(timeline.stamps([4])[0])
+    (4, '2024-01-01 01:00:00')
     """
 
     origin: pd.Timestamp
@@ -64,11 +53,11 @@ class Timeline:
         return cls(stamps[0], step, zone)
 
     def places(self, stamps: pd.DatetimeIndex) -> Floats:
-        """Steps since the origin."""
+        """Steps since the origin, of time stamps in UTC."""
         return np.asarray((stamps - self.origin) / self.step, dtype=np.float64)
 
     def stamps(self, places: Any) -> pd.DatetimeIndex:
-        """Time stamps of places, as the user writes them."""
+        """Time stamps of times that are given in steps since the origin, in the zone of the series."""
         microseconds = np.round(np.asarray(places) * (self.step / pd.Timedelta(microseconds=1))).astype(np.int64)
         index = pd.DatetimeIndex(self.origin.as_unit("us") + microseconds.astype("timedelta64[us]"))
         return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
@@ -94,22 +83,78 @@ class Timeline:
         return whole
 
 
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The observed values of a series, in order of time.
+
+    Attributes
+    ----------
+    stamps : DatetimeIndex
+        In UTC, no two alike.
+    values : array of shape (n,)
+    extra : array of shape (n, k)
+        Further columns.
+    columns : list of str
+        Their names.
+    zone : str or None
+        Time zone of the series, if it has one.
+    notes : list of str
+        What a user should know about the series: gaps, missing values, duplicates.
+
+    Examples
+    --------
+    >>> seen = observe(pd.Series([1.0, np.nan, 3.0, 4.0], pd.date_range("2024", periods=4, freq="h")))
+    >>> len(seen), seen.notes[0], seen.take(seen.values > 2).values
+    (3, '1 of 4 values are missing', array([3., 4.]))
+    """
+
+    stamps: pd.DatetimeIndex
+    values: Floats
+    extra: Floats
+    columns: list[str]
+    zone: str | None
+    notes: list[str]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """How its time is counted."""
+        return Timeline.of(self.stamps, self.zone)
+
+    def take(self, rows: Any) -> "Observed":
+        """Some of the observations, in order of time."""
+        return replace(self, stamps=self.stamps[rows], values=self.values[rows], extra=self.extra[rows])
+
+
 def observe(series: Any, extra: Any = None, *, duplicates: str = "error", gaps: bool = True) -> Observed:
-    """Check a series and take out what was not observed.
+    """Check a series and take its observed values.
 
     Parameters
     ----------
-    series : pandas Series with a DatetimeIndex
+    series : pandas Series with a DatetimeIndex, or Observed
+        An `Observed` was checked before and is returned as it is.
     extra : pandas DataFrame with the same index, optional
     duplicates : {"error", "mean", "last"}
         What to do with time stamps that occur more than once.
     gaps : bool
-        Look for gaps, to tell of them.
+        Look for gaps and note them.
 
     Returns
     -------
     Observed
+
+    Examples
+    --------
+    >>> seen = observe(pd.Series([3.0, 1.0], pd.to_datetime(["2024-01-02", "2024-01-01"])))
+    >>> seen.values
+    array([1., 3.])
     """
+    if isinstance(series, Observed):
+        if extra is not None:
+            raise ValueError("X is not needed with a series that observe has checked: give it to observe.")
+        return series
     if duplicates not in DUPLICATES:
         raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}; found {duplicates!r}.")
     if not isinstance(series, pd.Series) or not isinstance(series.index, pd.DatetimeIndex):
@@ -135,22 +180,35 @@ def observe(series: Any, extra: Any = None, *, duplicates: str = "error", gaps: 
     if gaps and len(frame) > 2:
         notes += _gaps(frame.index)
     values = frame.to_numpy(dtype=np.float64)
-    return Observed(frame.index, values[:, 0].copy(), values[:, 1:].copy(), notes)
+    columns = [] if extra is None else [str(name) for name in extra.columns]
+    return Observed(frame.index, values[:, 0].copy(), values[:, 1:].copy(), columns, zone_of(series.index), notes)
 
 
 def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
-    """Time stamps in UTC; those without a zone are taken to be in it."""
+    """Time stamps in UTC; those without a zone are taken as UTC.
+
+    Examples
+    --------
+    >>> str(in_utc(pd.DatetimeIndex(["2024-07-01 12:00"], tz="Europe/Stockholm"))[0])
+    '2024-07-01 10:00:00+00:00'
+    """
     return index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
 
 
 def zone_of(index: pd.DatetimeIndex) -> str | None:
-    """The name of a time zone that can be found again by it; an offset where it has none."""
+    """The time zone of time stamps: a name by which it can be found again, or else its offset from UTC.
+
+    Examples
+    --------
+    >>> zone_of(pd.DatetimeIndex(["2024-07-01"], tz="Europe/Stockholm"))
+    'Europe/Stockholm'
+    """
     if index.tz is None:
         return None
     name = str(index.tz)
     try:
         pd.Timestamp(0, tz=name)
-    except Exception:  # zones of other kinds, that no name finds
+    except Exception:  # the zone has no name that pandas finds
         offset = index[-1].utcoffset()
         minutes = round(offset.total_seconds() / 60)
         return f"UTC{'+' if minutes >= 0 else '-'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
@@ -165,8 +223,8 @@ def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> tuple[pd.DataFr
     count, first = int(frame.index.duplicated().sum()), frame.index[twice][0]
     if duplicates == "error":
         raise ValueError(
-            f"{count} time stamp(s) occur more than once, the first {first}. Drop them, or say what to do with them: "
-            "duplicates 'mean' or 'last'."
+            f"{count} time stamp(s) occur more than once, the first {first}. Drop them, or choose how to merge them: "
+            "duplicates='mean' or 'last'."
         )
     grouped = frame.groupby(level=0)
     return (grouped.mean() if duplicates == "mean" else grouped.last()), [
@@ -176,7 +234,7 @@ def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> tuple[pd.DataFr
 
 def _gaps(index: pd.DatetimeIndex) -> list[str]:
     differences, step = np.diff(index.asi8), _step(index)
-    holes = differences[differences > 1.5 * step]
+    holes = differences[differences > _GAP * step]
     if not len(holes):
         return []
     lost = int(np.round(holes / step - 1).sum())
@@ -185,10 +243,10 @@ def _gaps(index: pd.DatetimeIndex) -> list[str]:
 
 
 def _step(stamps: pd.DatetimeIndex) -> int:
-    """The most common difference of sorted time stamps; where hardly any two are the same, their median."""
+    """The most common difference of sorted time stamps; the median difference where no difference is common."""
     differences = np.diff(stamps.asi8)
     values, counts = np.unique(differences, return_counts=True)
-    if counts.max() >= 0.3 * len(differences):
+    if counts.max() >= _COMMON * len(differences):
         return int(values[counts.argmax()])
     second = int(pd.Timedelta(seconds=1).as_unit(stamps.unit).value)
     median = int(np.median(differences))

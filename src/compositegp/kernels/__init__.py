@@ -1,24 +1,49 @@
 """Fast evaluation of scikit-learn's kernels, for batches of point sets.
 
-scikit-learn's kernel objects are the language; this package evaluates what they say: `gram`, `diagonal`,
-and the derivative in ``kernel.theta`` as a `pullback` of a cotangent or a full `jacobian`.
+Kernels are scikit-learn's kernel objects. This package asks them questions, each a function that is dispatched on the
+kernel's class:
+
+======================  ================================================================================
+`gram`                  the Gram matrix
+`diagonal`              its diagonal
+`linearize`             the Gram matrix and its derivative in ``kernel.theta``
+`noise_variance`        the variance that white noise adds to an observation
+`metric`                the variance and the length scales, by which nearness is measured
+`largest_covariance`    a bound on the covariance of points that are some distance apart
+`typical_values`        hyper-parameters at the scale of some data, where learning begins
+======================  ================================================================================
+
+Every kernel of scikit-learn's interface has an answer to each. A new kernel becomes fast by answering them itself, in
+one file: ``rule(question, KernelClass)`` registers an answer and ``register_storable(KernelClass)`` lets models with
+the kernel be saved (``tests/test_extension_kernel.py`` is such a file).
 """
 
 from compositegp.kernels import algebra, stationary  # noqa: F401  (their import registers the rules)
-from compositegp.kernels.bounds import Boxes, covariance_bounds
+from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covariance
 from compositegp.kernels.columns import OnColumns
-from compositegp.kernels.evaluation import Linearized, diagonal, gram, jacobian, linearize, pullback
-from compositegp.kernels.length_scales import in_length_scales
+from compositegp.kernels.data_scale import DataScale, typical_values
+from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.length_scales import in_length_scales, metric
+from compositegp.kernels.noise import noise_variance
+from compositegp.kernels.storable import is_storable, register_storable, storable_class
 
 __all__ = [
     "Boxes",
+    "DataScale",
     "Linearized",
     "OnColumns",
     "covariance_bounds",
     "diagonal",
+    "free_hyperparameters",
     "gram",
     "in_length_scales",
-    "jacobian",
+    "is_storable",
+    "largest_covariance",
     "linearize",
-    "pullback",
+    "metric",
+    "noise_variance",
+    "register_storable",
+    "rule",
+    "storable_class",
+    "typical_values",
 ]

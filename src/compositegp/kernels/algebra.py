@@ -222,7 +222,7 @@ def _costlier_first(kernel: Kernel) -> tuple[Kernel, Kernel]:
 
 
 def _add_gram(K: Array, kernel: Kernel, X: Array, Y: Array | None) -> None:
-    """Add a kernel's Gram matrix to `K` in place, touching no more of it than the kernel does."""
+    """Add a kernel's Gram matrix to `K` in place; of noise only the diagonal is touched."""
     if type(kernel) is WhiteKernel:
         if Y is None:
             add_to_diagonal(K, float(kernel.noise_level))

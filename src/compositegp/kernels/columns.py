@@ -1,4 +1,4 @@
-"""A kernel on some of the columns, so that space, time and covariates can have kernels of their own."""
+"""A kernel on some of the columns, so that space, time and covariates can each have their own kernel."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ class OnColumns(Kernel):  # type: ignore[misc]
         )
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """Kernel matrix (n, m) and, if asked for, its gradient (n, n, p)."""
+        """Kernel matrix (n, m) and, with `eval_gradient`, its gradient (n, n, p)."""
         return self.kernel(
             self.select(np.atleast_2d(X)),
             None if Y is None else self.select(np.atleast_2d(Y)),

@@ -1,4 +1,4 @@
-"""Squared distances between points, and weighted sums of them, for batches of point sets."""
+"""Squared distances between points, and weighted sums of these, for batches of point sets."""
 
 import math
 
@@ -8,21 +8,24 @@ from scipy.spatial.distance import cdist
 
 from compositegp.backend import Array
 
-_SMALL = 32 * 32  # pairs per set under which one vectorised pass beats a loop over the batch
-_WIDE = 1e3  # extent, in length scales, beyond which products of coordinates lose too many digits
+_SMALL = (
+    32 * 32
+)  # pairs of a set up to which one vectorised pass beats a loop over the sets (benchmarks/kernels.py)
+_WIDE = 1e3  # extent in length scales beyond which products of coordinates lose more than six of their 16 digits
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
-    """Squared Euclidean distances, by differences and not by products, so that none is lost to rounding.
+    """Squared Euclidean distances, computed from differences and not from products, so that they keep their digits.
 
     Parameters
     ----------
     X : array of shape (..., n, d)
-    Y : array of shape (..., m, d), its batch axes those of `X`, or none
+    Y : array of shape (..., m, d)
+        Its batch axes are those of `X`, or it has none.
 
     Returns
     -------
-    array of shape (..., n, m), freshly allocated
+    array of shape (..., n, m), which a caller may overwrite
     """
     n, m, d = X.shape[-2], Y.shape[-2], X.shape[-1]
     if Y.shape[-1] != d:
@@ -53,7 +56,9 @@ def squared_differences(X: Array, column: int) -> Array:
 
 
 def squared_difference_products(weights: Array, X: Array, vectors: Array) -> Array:
-    """(weights_ij (x_i − x_j)²) applied to vectors, for every column of `X`, by matrix products: no (n, n, d) array.
+    """Products of the matrices (weights_ij (x_i − x_j)²), one for each column of `X`, with vectors.
+
+    They are computed by matrix products, without an array of shape (n, n, d).
 
     Parameters
     ----------

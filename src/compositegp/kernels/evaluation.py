@@ -1,10 +1,10 @@
-"""What a kernel can be asked: its Gram matrix, its diagonal, and its derivative in θ.
+"""Values and derivatives of kernels: the Gram matrix, its diagonal, and its derivative in θ.
 
-Each question is a function dispatched on the kernel's class. A kernel that no rule is registered for, or
-whose class overrides the ``__call__`` that a rule stands for, answers by its own ``__call__``.
+Each question is a function dispatched on the kernel's class, and `rule` registers the answer of a class. A kernel
+without a rule, or whose class overrides the ``__call__`` that a rule stands for, answers by its own ``__call__``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import singledispatch, wraps
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Array, fetch, like
 
-_CHUNK = 64
+_CHUNK = 64  # points whose covariances an unknown kernel computes at once, to find its noise-free diagonal
 
 
 class Linearized(NamedTuple):
@@ -23,17 +23,41 @@ class Linearized(NamedTuple):
     Attributes
     ----------
     value : array of shape (..., n, n)
-        ``gram(kernel, X)``; not to be written to, since the derivative may refer to it.
+        ``gram(kernel, X)``. Do not overwrite it: the derivative may refer to it.
     products : callable
         Maps weights C of shape (..., n, n) and vectors V of shape (..., n, m) to (C ∘ ∂K/∂θ_i) V, the entrywise
         product applied to the vectors, for every i: shape (..., p, n, m).
     jacobian : callable
         Returns ∂K/∂θ, of shape (..., p, n, n).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> found = linearize(2.0 * RBF(1.0), np.array([[0.0], [1.0]]))
+    >>> found.jacobian().shape, found.pullback(np.eye(2))
+    ((2, 2, 2), array([4., 0.]))
     """
 
     value: Array
     products: Callable[[Array, Array], Array]
     jacobian: Callable[[], Array]
+
+    @classmethod
+    def of_matrices(cls, value: Array, derivatives: Sequence[Callable[[], Array]]) -> "Linearized":
+        """From a Gram matrix and functions that each return one ∂K/∂θ_i, in the order of θ."""
+        xp = array_namespace(value)
+
+        def products(weights: Array, vectors: Array) -> Array:
+            if not derivatives:
+                return no_products(vectors)
+            return xp.stack([(weights * matrix()) @ vectors for matrix in derivatives], axis=-3)
+
+        def jacobian() -> Array:
+            if not derivatives:
+                return no_products(value)
+            return xp.stack([matrix() for matrix in derivatives], axis=-3)
+
+        return cls(value, products, jacobian)
 
     def pullback(self, cotangent: Array) -> Array:
         """Σ_ij C_ij ∂K_ij/∂θ for a cotangent C of shape (..., n, n), not necessarily symmetric: shape (..., p)."""
@@ -51,20 +75,45 @@ def gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     kernel : scikit-learn kernel
     X : array of shape (..., n, d)
     Y : array of shape (..., m, d), optional
-        Its batch axes are those of `X`, or none. As in scikit-learn, a WhiteKernel part counts only where
-        `Y` is left out: ``gram(kernel, X)`` is the covariance of observations, ``gram(kernel, X, X)`` of
-        the noise-free latent.
+        Its batch axes are those of `X`, or it has none. As in scikit-learn, a WhiteKernel part counts only where `Y`
+        is left out: ``gram(kernel, X)`` is the covariance of observations, ``gram(kernel, X, X)`` that of the
+        noise-free latent.
 
     Returns
     -------
-    array of shape (..., n, m), freshly allocated
+    array of shape (..., n, m), which a caller may overwrite
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> gram(RBF(1.0) + WhiteKernel(0.5), np.array([[0.0], [2.0]])).round(3)
+    array([[1.5  , 0.135],
+           [0.135, 1.5  ]])
     """
     return _for_each(lambda x, y: kernel(x) if y is None else kernel(x, y), X, Y)
 
 
 @singledispatch
 def diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
-    """Diagonal of ``gram(kernel, X)``, or of ``gram(kernel, X, X)`` with ``noise=False``; shape (..., n)."""
+    """Diagonal of the Gram matrix of a kernel.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    X : array of shape (..., n, d)
+    noise : bool
+        True for ``gram(kernel, X)``, False for the noise-free ``gram(kernel, X, X)``.
+
+    Returns
+    -------
+    array of shape (..., n)
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> diagonal(RBF(1.0) + WhiteKernel(0.5), np.zeros((2, 1)), noise=False)
+    array([1., 1.])
+    """
     if noise:
         return _for_each(lambda x, _: kernel.diag(x), X)
     return _for_each(lambda x, _: _latent_diagonal(kernel, x), X)
@@ -72,7 +121,25 @@ def diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 
 @singledispatch
 def linearize(kernel: Kernel, X: Array) -> Linearized:
-    """Gram matrix of a kernel at `X`, shape (..., n, d), and its derivative in ``kernel.theta``."""
+    """Gram matrix of a kernel, and its derivative in ``kernel.theta``.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    X : array of shape (..., n, d)
+
+    Returns
+    -------
+    Linearized
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> linearize(2.0 * RBF(1.0), np.zeros((3, 1))).jacobian()[0]  # in the log of the variance
+    array([[2., 2., 2.],
+           [2., 2., 2.],
+           [2., 2., 2.]])
+    """
     both = [kernel(fetch(x), eval_gradient=True) for x in X.reshape(-1, *X.shape[-2:])]
     n = X.shape[-2]
     value = np.ascontiguousarray(np.stack([K for K, _ in both]), dtype=np.float64)
@@ -86,26 +153,38 @@ def linearize(kernel: Kernel, X: Array) -> Linearized:
     )
 
 
-def pullback(kernel: Kernel, X: Array, cotangent: Array) -> Array:
-    """Σ_ij cotangent_ij ∂K_ij/∂θ: shape (..., p) for a cotangent of shape (..., n, n)."""
-    return linearize(kernel, X).pullback(cotangent)
+def rule(
+    question: Any, kernel_class: type[Kernel], *, inherited: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register how a class of kernels answers a question; a decorator.
 
+    Parameters
+    ----------
+    question : function
+        One that this package dispatches on the kernel's class, such as `gram`.
+    kernel_class : subclass of scikit-learn's Kernel
+    inherited : bool
+        Whether the answer also serves subclasses that override the class's ``__call__``. By default these get the
+        answer for unknown kernels.
 
-def jacobian(kernel: Kernel, X: Array) -> Array:
-    """∂K/∂θ: shape (..., p, n, n)."""
-    return linearize(kernel, X).jacobian()
-
-
-def rule(question: Any, kernel_class: type[Kernel]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the answer of a kernel class to `question` (`gram`, `diagonal` or `linearize`).
-
-    It also serves the subclasses that inherit the class's ``__call__``, and no others.
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> class Doubled(RBF):
+    ...     def __call__(self, X, Y=None, eval_gradient=False):
+    ...         found = super().__call__(X, Y, eval_gradient)
+    ...         return tuple(2 * part for part in found) if eval_gradient else 2 * found
+    >>> @rule(gram, Doubled)
+    ... def _doubled(kernel, X, Y=None):
+    ...     return 2 * gram(RBF(kernel.length_scale), X, Y)
+    >>> gram(Doubled(), np.zeros((1, 1)))
+    array([[2.]])
     """
 
     def register(answer: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(answer)
         def answer_unless_overridden(kernel: Kernel, *args: Any, **keywords: Any) -> Any:
-            if type(kernel).__call__ is not kernel_class.__call__:
+            if not inherited and type(kernel).__call__ is not kernel_class.__call__:
                 return question.dispatch(object)(kernel, *args, **keywords)
             return answer(kernel, *(_as_floats(points) for points in args), **keywords)
 
@@ -116,7 +195,14 @@ def rule(question: Any, kernel_class: type[Kernel]) -> Callable[[Callable[..., A
 
 
 def free_hyperparameters(kernel: Kernel, *names: str) -> list[str]:
-    """Those of a kernel's hyper-parameters that are not fixed; the names, in alphabetical order, are in that of θ."""
+    """Those of a kernel's hyper-parameters that are not fixed. θ has them in alphabetical order, so name them in it.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RationalQuadratic
+    >>> free_hyperparameters(RationalQuadratic(alpha_bounds="fixed"), "alpha", "length_scale")
+    ['length_scale']
+    """
     return [name for name in names if not isinstance(getattr(kernel, f"{name}_bounds"), str)]
 
 
@@ -136,11 +222,11 @@ def _for_each(function: Callable[..., Any], X: Array, Y: Array | None = None) ->
         results = [function(x, None if Y is None else fetch(Y)) for x in sets]
     else:
         results = [function(x, fetch(y)) for x, y in zip(sets, Y.reshape(-1, *Y.shape[-2:]), strict=True)]
-    stacked = np.ascontiguousarray(np.stack(results), dtype=np.float64)  # whatever the kernel returned
+    stacked = np.ascontiguousarray(np.stack(results), dtype=np.float64)  # of any type that the kernel returned
     return like(stacked.reshape(*X.shape[:-2], *stacked.shape[1:]), X)
 
 
 def _latent_diagonal(kernel: Kernel, X: Any) -> Any:
-    # Whether an unknown kernel is noise on its diagonal only k(x, y) can tell.
+    # Only k(x, y) says how much of an unknown kernel's diagonal is noise.
     chunks = [X[start : start + _CHUNK] for start in range(0, len(X), _CHUNK)]
     return np.concatenate([np.diagonal(kernel(chunk, chunk)) for chunk in chunks])

@@ -1,4 +1,4 @@
-"""How far apart two points are to a kernel: its length scales, column by column."""
+"""Distance as a kernel sees it: its length scales, column by column."""
 
 from functools import singledispatch
 
@@ -18,14 +18,15 @@ from sklearn.gaussian_process.kernels import (
 
 from compositegp.backend import Floats
 from compositegp.kernels.columns import OnColumns
+from compositegp.kernels.evaluation import rule
 
 
 def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
-    """Points scaled so that Euclidean distance orders them as the kernel does, near first.
+    """Points in units of the kernel's length scales, so that Euclidean distance says which are near to the kernel.
 
-    Parts of a sum count by their variance, factors of a product add up, and a column that no part depends
-    on is scaled to zero. Periodic and linear parts say nothing about nearness. With a kernel that has no
-    length scale the points come back as they are.
+    Parts of a sum count by their variance, and factors of a product add up. A column that no part depends on becomes
+    zero. Periodic and linear parts do not define nearness. With a kernel that has no length scale the points are
+    returned unchanged.
 
     Parameters
     ----------
@@ -35,20 +36,43 @@ def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
     Returns
     -------
     array of shape (n, d)
+
+    Examples
+    --------
+    >>> in_length_scales(RBF([2.0, 10.0]), np.array([[2.0, 10.0]]))
+    array([[1., 1.]])
     """
-    _, metric = _metric(kernel, X.shape[1])
-    return X * np.sqrt(metric) if metric.any() else X
+    _, inverse_squares = metric(kernel, X.shape[1])
+    return X * np.sqrt(inverse_squares) if inverse_squares.any() else X
 
 
 @singledispatch
-def _metric(kernel: Kernel, d: int) -> tuple[float, Floats]:
-    """Variance of a kernel and its inverse squared length scales, shape (d,)."""
+def metric(kernel: Kernel, d: int) -> tuple[float, Floats]:
+    """Variance of a kernel, and its inverse squared length scales.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    d : int
+        Number of columns of the points.
+
+    Returns
+    -------
+    float
+    array of shape (d,)
+        Zero for a column that does not matter to nearness.
+
+    Examples
+    --------
+    >>> metric(3.0 * RBF([1.0, 0.5]) + WhiteKernel(1.0), 2)
+    (3.0, array([1., 4.]))
+    """
     return 1.0, np.ones(d)
 
 
-@_metric.register(RBF)
-@_metric.register(RationalQuadratic)
-def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
+@rule(metric, RBF, inherited=True)
+@rule(metric, RationalQuadratic, inherited=True)
+def _radial(kernel: Kernel, d: int) -> tuple[float, Floats]:
     length_scale = np.asarray(kernel.length_scale, dtype=np.float64)
     if length_scale.size not in (1, d):
         raise ValueError(
@@ -57,45 +81,45 @@ def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
     return 1.0, np.broadcast_to(length_scale**-2.0, d)
 
 
-@_metric.register(ExpSineSquared)
-def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
+@rule(metric, ExpSineSquared, inherited=True)
+def _periodic(kernel: Kernel, d: int) -> tuple[float, Floats]:
     return 1.0, np.zeros(d)
 
 
-@_metric.register(DotProduct)
-@_metric.register(WhiteKernel)
-def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
+@rule(metric, DotProduct, inherited=True)
+@rule(metric, WhiteKernel, inherited=True)
+def _without_distance(kernel: Kernel, d: int) -> tuple[float, Floats]:
     return 0.0, np.zeros(d)
 
 
-@_metric.register(ConstantKernel)
-def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
+@rule(metric, ConstantKernel, inherited=True)
+def _constant(kernel: Kernel, d: int) -> tuple[float, Floats]:
     return float(kernel.constant_value), np.zeros(d)
 
 
-@_metric.register(Sum)
-def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
-    (variance1, metric1), (variance2, metric2) = _metric(kernel.k1, d), _metric(kernel.k2, d)
+@rule(metric, Sum, inherited=True)
+def _sum(kernel: Kernel, d: int) -> tuple[float, Floats]:
+    (variance1, inverse1), (variance2, inverse2) = metric(kernel.k1, d), metric(kernel.k2, d)
     variance = variance1 + variance2
-    return variance, (variance1 * metric1 + variance2 * metric2) / (variance or 1.0)
+    return variance, (variance1 * inverse1 + variance2 * inverse2) / (variance or 1.0)
 
 
-@_metric.register(Product)
-def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
-    (variance1, metric1), (variance2, metric2) = _metric(kernel.k1, d), _metric(kernel.k2, d)
-    return variance1 * variance2, metric1 + metric2
+@rule(metric, Product, inherited=True)
+def _product(kernel: Kernel, d: int) -> tuple[float, Floats]:
+    (variance1, inverse1), (variance2, inverse2) = metric(kernel.k1, d), metric(kernel.k2, d)
+    return variance1 * variance2, inverse1 + inverse2
 
 
-@_metric.register(Exponentiation)
-def _(kernel: Kernel, d: int) -> tuple[float, Floats]:
-    variance, metric = _metric(kernel.kernel, d)
-    return variance**kernel.exponent, kernel.exponent * metric
+@rule(metric, Exponentiation, inherited=True)
+def _power(kernel: Kernel, d: int) -> tuple[float, Floats]:
+    variance, inverse_squares = metric(kernel.kernel, d)
+    return variance**kernel.exponent, kernel.exponent * inverse_squares
 
 
-@_metric.register(OnColumns)
-def _(kernel: OnColumns, d: int) -> tuple[float, Floats]:
+@rule(metric, OnColumns, inherited=True)
+def _columns(kernel: OnColumns, d: int) -> tuple[float, Floats]:
     columns = kernel.select(np.arange(d)[None, :])[0]
-    variance, selected = _metric(kernel.kernel, len(columns))
-    metric = np.zeros(d)
-    np.add.at(metric, columns, selected)
-    return variance, metric
+    variance, selected = metric(kernel.kernel, len(columns))
+    inverse_squares = np.zeros(d)
+    np.add.at(inverse_squares, columns, selected)
+    return variance, inverse_squares

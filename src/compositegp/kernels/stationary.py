@@ -28,12 +28,12 @@ from compositegp.kernels.evaluation import (
 
 
 class Profile(NamedTuple):
-    """A radial kernel as functions of the squared distance s, in its own unit of length; both may overwrite s.
+    """A radial kernel as two functions of the squared distance s, in its own unit of length. Both may overwrite s.
 
     Attributes
     ----------
     unit : float
-        Length scales to a unit of length.
+        The unit of length, in length scales.
     value : callable
         φ(s).
     value_and_slope : callable
@@ -198,7 +198,7 @@ def _rational_quadratic_linearize(kernel: Kernel, X: Array) -> Linearized:
         "alpha": lambda: value * (half / base - kernel.alpha * xp.log(base)),
         "length_scale": lambda: 2 * half * value / base,
     }
-    return _from_derivatives(
+    return Linearized.of_matrices(
         value, [derivatives[name] for name in free_hyperparameters(kernel, "alpha", "length_scale")]
     )
 
@@ -225,23 +225,6 @@ def _periodic_linearize(kernel: Kernel, X: Array) -> Linearized:
         "length_scale": lambda: scale * sine**2 * value,
         "periodicity": lambda: scale * phase * xp.cos(phase) * sine * value,
     }
-    return _from_derivatives(
+    return Linearized.of_matrices(
         value, [derivatives[name] for name in free_hyperparameters(kernel, "length_scale", "periodicity")]
     )
-
-
-def _from_derivatives(value: Array, derivatives: list[Callable[[], Array]]) -> Linearized:
-    """Linearization from the few matrices ∂K/∂θ_i, each made when it is asked for."""
-    xp = array_namespace(value)
-
-    def products(weights: Array, vectors: Array) -> Array:
-        if not derivatives:
-            return no_products(vectors)
-        return xp.stack([(weights * matrix()) @ vectors for matrix in derivatives], axis=-3)
-
-    def jacobian() -> Array:
-        if not derivatives:
-            return xp.zeros((*value.shape[:-2], 0, *value.shape[-2:]), dtype=value.dtype, device=value.device)
-        return xp.stack([matrix() for matrix in derivatives], axis=-3)
-
-    return Linearized(value, products, jacobian)

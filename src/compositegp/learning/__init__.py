@@ -1,29 +1,46 @@
 """Learning: hyper-parameters and mean coefficients from segments, with standard errors."""
 
-from compositegp.learning.fisher_average import Average, BlockEstimate, estimate_block
-from compositegp.learning.fisher_scoring import maximise
-from compositegp.learning.hyperparameters import METHODS, SCALE_SEGMENTS, learn, run, task_of
+from compositegp.learning.composite_likelihood import CompositeLikelihood
+from compositegp.learning.defaults import at_scale, default_kernel
+from compositegp.learning.fisher_average import FisherAverage
+from compositegp.learning.fisher_scoring import maximize
+from compositegp.learning.hyperparameters import (
+    SCALE_SEGMENTS,
+    as_learning_method,
+    learn,
+    learn_from,
+    problem_of,
+    solve,
+)
+from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import Reporter
 from compositegp.learning.recursive_estimate import RecursiveEstimate
 from compositegp.learning.result import LearningResult, Progress
+from compositegp.learning.segment_estimate import Average, BlockEstimate, estimate_block
 from compositegp.learning.segment_reader import LocalSegments
-from compositegp.learning.starting_values import data_scale, starting_kernel
+from compositegp.learning.starting_values import starting_kernel, starting_points
 
 __all__ = [
-    "METHODS",
     "SCALE_SEGMENTS",
     "Average",
     "BlockEstimate",
+    "CompositeLikelihood",
+    "FisherAverage",
+    "LearningMethod",
     "LearningResult",
     "LocalSegments",
     "Progress",
     "RecursiveEstimate",
     "Reporter",
-    "data_scale",
+    "as_learning_method",
+    "at_scale",
+    "default_kernel",
     "estimate_block",
     "learn",
-    "maximise",
-    "run",
+    "learn_from",
+    "maximize",
+    "problem_of",
+    "solve",
     "starting_kernel",
-    "task_of",
+    "starting_points",
 ]

@@ -2,61 +2,93 @@
 
 import numpy as np
 
-from compositegp.backend import Floats, invert_information, pseudo_invert_information
+from compositegp.backend import Floats, invert_information
 from compositegp.composite import Score
-from compositegp.learning.fisher_scoring import Optimum, least_squares_step, maximise
+from compositegp.learning.fisher_scoring import Optimum, least_squares_step, maximize
+from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import LearningProblem
 from compositegp.learning.result import Estimate
 from compositegp.learning.segment_reader import SegmentReading
+from compositegp.learning.stopping import growth_needed
+from compositegp.storage import storable
 
-_FIRST_POINTS = 4096  # points of the first round, and
-_FIRST_BLOCKS = 8  # blocks, at the least
-_GROWTH = 8.0  # most that a round may grow by
-_PROBES = 128  # of the Fisher information in a step, over all blocks, and
-_LAST_PROBES = 1024  # in the standard errors that are reported
-_MOST_PROBES = 64  # of one block
-_ROUGH_GAIN = (
-    0.05  # log likelihood a parameter, a tenth of what chance takes, that a round may leave to the next, and
-)
-_LAST_GAIN = 0.01  # in all, that the last may
-_KNOWN = 0.5  # standard error of a log under which a change of it is one of the model
-_REFRESHES = 2  # times that conditioning sets are found again when no more terms are needed
+_FIRST_POINTS = 4096  # the first round reads at least this many points
+_FIRST_BLOCKS = 8  # the first round reads at least this many blocks
+_GROWTH = 8.0  # a round reads at most this many times as much as the one before
+_PROBES = 128  # random vectors, over all blocks, for the Fisher information of a step
+_LAST_PROBES = 1024  # random vectors, over all blocks, for the standard errors that are reported
+_MOST_PROBES = 64  # random vectors in one block, at most
+_ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
+_LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
+_KNOWN = 0.5  # a parameter whose log has a smaller standard error than this is known
+_MOVED = 0.1  # conditioning sets are found again when a known parameter has moved further than this, in log θ
+_REFRESHES = 2  # times that they are found again when no more terms are needed
 
 
-def learn_by_likelihood(task: LearningProblem) -> None:
-    """Maximise the likelihood of a random subset of the terms; enlarge it until θ is known to the tolerance.
+@storable
+class CompositeLikelihood(LearningMethod):
+    """Maximise the composite likelihood Σ w ln p(y_S) by Fisher scoring, on as many terms as are needed.
 
-    With a subset fixed, the likelihood is a function like any other: steps are judged by its value. Terms that
-    follow the length scales are made again in every round.
+    The likelihood of a random subset of the terms is maximized; the subset grows until the hyper-parameters are known
+    to the tolerance. Terms that depend on the length scales are made again in every round.
+
+    Parameters
+    ----------
+    tolerance : float or None
+        Read segments, in random order, until the relative standard error of every hyper-parameter is below this; None
+        reads all of them.
+    start : {"data", "kernel"}
+        Where to begin. ``data``: at the most likely of some kernels, which are this kernel at the data's own scale,
+        shorter length scales than that, and the kernel as it is; bounds that were left at scikit-learn's default are
+        taken relative to the data's scale. ``kernel``: at the kernel as it is.
+
+    Examples
+    --------
+    >>> CompositeLikelihood(tolerance=0.1)
+    CompositeLikelihood(tolerance=0.1)
     """
-    theta, coefficients = task.data.kernel.theta, task.coefficients
-    count = _first_count(task)
-    refreshes = 0
-    while True:
-        kernel = task.data.kernel.clone_with_theta(theta)
-        reading = task.terms.read(task.order[:count], kernel)
-        optimum = _maximise(task, reading, count, theta, coefficients, _ROUGH_GAIN * len(theta))
-        errors = np.sqrt(np.diagonal(invert_information(optimum.score.fisher)))
-        known = errors < _KNOWN
-        moved = float(np.abs(optimum.theta - theta)[known].max(initial=0.0))
+
+    def __init__(self, tolerance: float | None = 0.03, start: str = "data") -> None:
+        self.tolerance = tolerance
+        self.start = start
+
+    def solve(self, problem: LearningProblem) -> None:
+        """Learn: leave the best estimate in ``problem.best``."""
+        theta, coefficients = problem.data.kernel.theta, problem.coefficients
+        bounds = problem.data.kernel.bounds
+        count = self._first_count(problem)
+        refreshes = 0
+        while True:
+            kernel = problem.data.kernel.clone_with_theta(theta)
+            reading = problem.terms.read(problem.order[:count], kernel)
+            optimum = _maximize(problem, reading, count, theta, coefficients, _ROUGH_GAIN * len(theta))
+            errors = np.sqrt(np.diagonal(invert_information(optimum.score.fisher)))
+            known = errors < _KNOWN
+            moved = float(np.abs(optimum.theta - theta)[known].max(initial=0.0))
+            theta, coefficients = optimum.theta, optimum.coefficients
+            needed = growth_needed(errors, theta, bounds, optimum.score.n_points, self.tolerance)
+            if count < len(problem.terms) and needed > 1:
+                count = min(len(problem.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
+            elif problem.terms.follow_length_scales and refreshes < _REFRESHES and moved > _MOVED:
+                refreshes += 1
+            else:
+                break
+        optimum = _maximize(problem, reading, count, theta, coefficients, _LAST_GAIN, optimum)
         theta, coefficients = optimum.theta, optimum.coefficients
-        needed = task.growth_needed(errors, theta, optimum.score.n_points)
-        if count < len(task.terms) and needed > 1:
-            count = min(len(task.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
-        elif task.terms.follow_length_scales and refreshes < _REFRESHES and moved > 0.1:
-            refreshes += 1
-        else:
-            break
-    optimum = _maximise(task, reading, count, theta, coefficients, _LAST_GAIN, optimum)
-    theta, coefficients = optimum.theta, optimum.coefficients
-    last = _evaluate(task, reading, theta, coefficients, _LAST_PROBES)
-    final = Optimum(theta, coefficients, last, optimum.converged)
-    coefficients, _ = least_squares_step(final)
-    task.found(_found(final._replace(coefficients=coefficients), count))
+        last = _evaluate(problem, reading, theta, coefficients, _LAST_PROBES)
+        final = Optimum(theta, coefficients, last, optimum.converged)
+        coefficients, _ = least_squares_step(final)
+        problem.found(_estimate(final._replace(coefficients=coefficients), count))
+
+    def _first_count(self, problem: LearningProblem) -> int:
+        if self.tolerance is None:
+            return len(problem.terms)
+        enough = int(np.ceil(_FIRST_POINTS / problem.terms.mean_size))
+        return min(len(problem.terms), max(_FIRST_BLOCKS, enough))
 
 
-def _maximise(
-    task: LearningProblem,
+def _maximize(
+    problem: LearningProblem,
     reading: SegmentReading,
     count: int,
     theta: Floats,
@@ -64,38 +96,31 @@ def _maximise(
     gain_tolerance: float,
     begin: Optimum | None = None,
 ) -> Optimum:
-    return maximise(
-        lambda theta, coefficients: _evaluate(task, reading, theta, coefficients, _PROBES),
+    return maximize(
+        lambda theta, coefficients: _evaluate(problem, reading, theta, coefficients, _PROBES),
         theta,
         coefficients,
-        task.data.kernel.bounds,
+        problem.data.kernel.bounds,
         gain_tolerance=gain_tolerance,
-        report=lambda optimum: task.found(_found(optimum, count)),
+        report=lambda optimum: problem.found(_estimate(optimum, count)),
         begin=begin,
     )
 
 
-def _first_count(task: LearningProblem) -> int:
-    if task.tolerance is None:
-        return len(task.terms)
-    return min(len(task.terms), max(_FIRST_BLOCKS, int(np.ceil(_FIRST_POINTS / task.terms.mean_size))))
-
-
 def _evaluate(
-    task: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
+    problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
-    kernel = task.data.kernel.clone_with_theta(theta)
+    kernel = problem.data.kernel.clone_with_theta(theta)
     each = int(np.clip(-(-probes // reading.n_blocks), 1, _MOST_PROBES))
-    return reading.score(kernel, coefficients, probes=each, seed=task.seed, n_jobs=task.n_jobs)
+    return reading.score(kernel, coefficients, probes=each, seed=problem.seed, n_jobs=problem.n_jobs)
 
 
-def _found(optimum: Optimum, count: int) -> Estimate:
-    q = len(optimum.coefficients)
+def _estimate(optimum: Optimum, count: int) -> Estimate:
     return Estimate(
         optimum.theta,
-        invert_information(optimum.score.fisher),
+        optimum.score.fisher,
         optimum.coefficients,
-        pseudo_invert_information(optimum.score.normal[:q, :q]),
+        optimum.score.normal.covariance,
         optimum.score.log_likelihood,
         optimum.score.n_points,
         count,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.optimize import lsq_linear
 
-from compositegp.backend import Floats, pseudo_invert_information
+from compositegp.backend import Floats
 from compositegp.composite import Score
 
 _LONGEST_STEP = 2.0  # in log θ
@@ -23,7 +23,7 @@ class Optimum(NamedTuple):
     Attributes
     ----------
     theta : array of shape (p,)
-    coefficients : array of shape (q,)
+    coefficients : array of shape (q, t)
     score : Score
         At these.
     converged : bool
@@ -35,7 +35,7 @@ class Optimum(NamedTuple):
     converged: bool
 
 
-def maximise(
+def maximize(
     evaluate: Callable[[Floats, Floats], Score],
     theta: Floats,
     coefficients: Floats,
@@ -53,7 +53,7 @@ def maximise(
     ----------
     evaluate : callable
         Score at (θ, β); may raise LinAlgError, which counts as a failed step.
-    theta, coefficients : arrays of shape (p,) and (q,)
+    theta, coefficients : arrays of shape (p,) and (q, t)
         Where to begin.
     bounds : array of shape (p, 2)
     gain_tolerance : float
@@ -97,12 +97,11 @@ def maximise(
 def least_squares_step(now: Optimum) -> tuple[Floats, float]:
     """Coefficients by generalised least squares at the present θ, and the log likelihood that they promise."""
     normal = now.score.normal
-    if len(normal) == 1:
+    if not len(now.coefficients):
         return now.coefficients, 0.0
-    information, right = normal[:-1, :-1], normal[:-1, -1]
-    coefficients = pseudo_invert_information(information) @ right
+    coefficients = normal.coefficients
     change = coefficients - now.coefficients
-    return coefficients, float(0.5 * change @ information @ change)
+    return coefficients, 0.5 * float((change * (normal.information @ change)).sum())
 
 
 def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:

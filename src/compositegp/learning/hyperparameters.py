@@ -1,49 +1,56 @@
 """Learning of hyper-parameters and mean coefficients from the terms of a composite."""
 
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, Indices, pseudo_invert_information, warn_caller
-from compositegp.composite import Composite, Observations, total_score
-from compositegp.learning.composite_likelihood import learn_by_likelihood
-from compositegp.learning.fisher_average import learn_by_average
+from compositegp.composite import CONDITIONING_SIZE, Composite, Observations, total_score
+from compositegp.kernels import DataScale
+from compositegp.learning.composite_likelihood import CompositeLikelihood
+from compositegp.learning.fisher_average import FisherAverage
+from compositegp.learning.method import LearningMethod, check_method
 from compositegp.learning.problem import LearningProblem, Reporter
 from compositegp.learning.result import Estimate, LearningResult, Progress, messages_about
 from compositegp.learning.segment_reader import LocalSegments, SegmentSource
-from compositegp.learning.starting_values import DataScale, data_scale, starting_kernel, starting_points
-from compositegp.means import Basis, Estimated, as_mean
+from compositegp.learning.starting_values import data_scale, starting_kernel, starting_points
+from compositegp.means import Basis, Estimated, as_mean, ordinary_least_squares
 from compositegp.validation import check_kernel, check_points
 
-METHODS = {"composite_likelihood": learn_by_likelihood, "fisher_average": learn_by_average}
+METHODS: dict[str, type[LearningMethod]] = {
+    "composite_likelihood": CompositeLikelihood,
+    "fisher_average": FisherAverage,
+}
 SCALE_SEGMENTS = 32
-"""Segments that tell the scale of the data."""
-_START_POINTS = 2048  # by whose likelihood a start is chosen
+"""Segments from which the scale of the data is found."""
+_START_POINTS = 2048  # points by whose likelihood a start is chosen
+
+
+def as_learning_method(learning: Any) -> LearningMethod:
+    """A method of learning from a user's choice: a name or an object."""
+    return check_method(learning, METHODS)
 
 
 def learn(
     kernel: Kernel,
-    X: Any,
-    y: Any,
-    terms: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    terms: Composite | list[Indices],
     *,
-    method: str = "composite_likelihood",
-    conditioning_size: int = 0,
+    learning: str | LearningMethod = "composite_likelihood",
+    conditioning_size: int | None = None,
     mean: Any = None,
-    noise_variance: Any = None,
-    tolerance: float | None = 0.03,
-    start: str = "data",
-    n_restarts: int = 0,
+    noise_variance: ArrayLike | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: bool = False,
     callback: Callable[[Progress], None] | None = None,
-    progress: bool = False,
     on_interrupt: str = "raise",
     warn: bool = True,
 ) -> LearningResult:
@@ -54,86 +61,107 @@ def learn(
     kernel : scikit-learn kernel
         Its bounds and fixed hyper-parameters are respected. It is left as it was.
     X : array of shape (n, d)
-    y : array of shape (n,)
+    y : array of shape (n,), or (n, t) for t outputs that share the kernel
     terms : Composite or list of int arrays
         What to learn from: a composite, or segments as `segment` makes them.
-    method : {"composite_likelihood", "fisher_average"}
-        ``composite_likelihood`` maximises Σ w ln p(y_S) by Fisher scoring. ``fisher_average`` is the paper's: maximum
-        likelihood in each segment, averaged by Fisher information.
-    conditioning_size : int
-        With segments: condition each on so many of the nearest points of segments before it. The nearest are found in
-        the kernel's length scales, and found again as these become known.
+    learning : {"composite_likelihood", "fisher_average"} or object
+        ``composite_likelihood`` maximizes Σ w ln p(y_S) by Fisher scoring. ``fisher_average`` is the paper's: maximum
+        likelihood in each segment, averaged by Fisher information. Objects have the parameters:
+        `CompositeLikelihood(tolerance=0.01)`, `FisherAverage(n_restarts=2)`.
+    conditioning_size : int, optional
+        With segments: condition each on this many of the nearest points of the segments before it; 256 if left out, and
+        0 for ``fisher_average``. The nearest are found in the kernel's length scales, and found again as these become
+        known. 0 is the paper's composite.
     mean : as in `posterior`, or a scikit-learn transformer that yields basis functions
-        Unknown coefficients are learned by generalised least squares over the same terms.
+        Unknown coefficients are learned by generalized least squares over the same terms.
     noise_variance : None, number or array of shape (n,)
-        Noise variances of the points, beside the kernel's own.
-    tolerance : float or None
-        Segments are read in random order until every hyper-parameter's standard error, on the log scale (so a relative
-        error), is below this; None reads them all.
-    start : {"data", "kernel"}
-        Where to begin: hyper-parameters that were left at their default of one at the data's own scale, or all of them
-        where the kernel has them.
-    n_restarts : int
-        For ``fisher_average``: further random starts in each segment.
+        Noise variances of the points, in addition to the kernel's own.
     random_state : int, RandomState or None
         For the order of reading, restarts and probes.
     n_jobs : int, optional
         Processes to use, as in joblib. The result does not depend on it.
-    callback : callable, optional
-        Called with a `Progress` whenever there is news.
-    progress : bool
+    verbose : bool
         Show a progress bar on a terminal.
+    callback : callable, optional
+        Called with a `Progress` after every step.
     on_interrupt : {"raise", "return"}
-        What Ctrl-C does: raise KeyboardInterrupt, or warn and return the best so far.
+        What Ctrl-C does: raise KeyboardInterrupt, or warn and return the best estimate so far.
     warn : bool
-        Warn of what a user has to know before trusting the result, which is in its `messages` in any case.
+        Warn of what a user should know before trusting the result. It is in `messages` of the result in any case.
 
     Returns
     -------
     LearningResult
+
+    Examples
+    --------
+    >>> from compositegp import segment
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 60, 600)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=600)
+    >>> result = learn(1.0 * RBF() + WhiteKernel(), X, y, segment(X, 100))
+    >>> print(f"{np.sqrt(result.kernel.k2.noise_level):.2f}")
+    0.10
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}; found {method!r}.")
-    if start not in ("data", "kernel"):
-        raise ValueError(f"start must be data or kernel; found {start!r}.")
+    method = as_learning_method(learning)
     if on_interrupt not in ("raise", "return"):
         raise ValueError(f"on_interrupt must be raise or return; found {on_interrupt!r}.")
-    if isinstance(n_restarts, bool) or not isinstance(n_restarts, Integral) or n_restarts < 0:
-        raise ValueError(f"n_restarts must be a whole number of at least 0; found {n_restarts!r}.")
-    if tolerance is not None and not (isinstance(tolerance, Real) and tolerance > 0):
-        raise ValueError(f"tolerance must be a positive number or None; found {tolerance!r}.")
-    given_mean = _fitted(mean, X)
-    data = Observations.checked(check_kernel(kernel), X, y, mean=given_mean, noise_variance=noise_variance)
+    given = _fitted(mean, X)
+    data = Observations.checked(check_kernel(kernel), X, y, mean=given, noise_variance=noise_variance)
     if not len(data.kernel.theta):
         raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to learn.")
-    blocks = LocalSegments(data, terms, conditioning_size)
-    generator = check_random_state(random_state)
-    order = generator.permutation(len(blocks))
-    sample = [blocks.segments[number] for number in order[:SCALE_SEGMENTS]]
-    task = task_of(
+    if conditioning_size is None:
+        conditioning_size = 0 if isinstance(terms, Composite) or not method.conditions else CONDITIONING_SIZE
+    source = LocalSegments.checked(data, terms, conditioning_size)
+    result = learn_from(
         data,
-        sample,
-        blocks,
-        order,
-        start=start,
-        tolerance=tolerance,
-        seed=int(generator.randint(2**31)),
-        n_restarts=int(n_restarts),
+        source,
+        method,
+        random_state=random_state,
         n_jobs=n_jobs,
-        reporter=Reporter(callback, progress, len(blocks)),
+        verbose=verbose,
+        callback=callback,
+        on_interrupt=on_interrupt,
     )
-    result = run(task, method, given_mean, on_interrupt)
     for message in result.messages if warn else ():
         warn_caller(message.text, message.category)
     return result
 
 
-def task_of(
+def learn_from(
+    data: Observations,
+    source: LocalSegments,
+    method: LearningMethod,
+    *,
+    random_state: Any,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    callback: Callable[[Progress], None] | None = None,
+    on_interrupt: str = "raise",
+) -> LearningResult:
+    """Learn from data in memory that have been checked: see `learn`."""
+    generator = check_random_state(random_state)
+    order = generator.permutation(len(source))
+    sample = [source.segments[number] for number in order[:SCALE_SEGMENTS]]
+    problem = problem_of(
+        data,
+        sample,
+        source,
+        order,
+        start=method.start,
+        seed=int(generator.randint(2**31)),
+        n_jobs=n_jobs,
+        reporter=Reporter(callback, verbose, len(source)),
+    )
+    return solve(problem, method, on_interrupt)
+
+
+def problem_of(
     data: Observations, sample: list[Indices], terms: SegmentSource, order: Any, *, start: str, **options: Any
 ) -> LearningProblem:
-    """The problem of learning from `terms`, to begin where a sample of segments of `data` says."""
-    coefficients = _ordinary_least_squares(data)
-    residuals = data.columns[:, -1] - data.columns[:, :-1] @ coefficients
+    """The problem of learning from `terms`; it begins where a sample of segments of `data` suggests."""
+    coefficients = ordinary_least_squares(data.basis, data.residuals)
+    residuals = data.residuals - data.basis @ coefficients
     scale = data_scale(data.X, residuals, sample)
     if start == "data":
         data = data.with_kernel(_most_likely_start(data, scale, sample, coefficients))
@@ -141,35 +169,34 @@ def task_of(
     return LearningProblem(data=data, terms=terms, order=order, coefficients=coefficients, best=best, **options)
 
 
-def run(task: LearningProblem, method: str, mean: Any, on_interrupt: str) -> LearningResult:
-    """Learn, to the end or to where a user interrupts it."""
+def solve(problem: LearningProblem, method: LearningMethod, on_interrupt: str = "raise") -> LearningResult:
+    """Learn, to the end or until a user interrupts it."""
     try:
-        METHODS[method](task)
+        method.solve(problem)
         interrupted = False
     except KeyboardInterrupt:
         if on_interrupt == "raise":
             raise
         interrupted = True
     finally:
-        task.reporter.close()
-    return _result(task.best, task.data, mean, task.reporter, interrupted)
+        problem.reporter.close()
+    return _result(problem.best, problem.data, problem.reporter, interrupted)
 
 
-def _result(
-    found: Estimate, data: Observations, mean: Any, reporter: Reporter, interrupted: bool
-) -> LearningResult:
+def _result(found: Estimate, data: Observations, reporter: Reporter, interrupted: bool) -> LearningResult:
     kernel = data.kernel.clone_with_theta(found.theta)
-    learned = mean
-    if len(found.coefficients):
+    coefficients = found.coefficients.reshape(-1, *data.outputs)
+    learned: Any = data.mean
+    if len(coefficients):
         assert data.mean.coefficients is not None
-        functions = data.mean.coefficients.functions
-        learned = Estimated(functions, found.coefficients, found.coefficient_covariance)
+        learned = Estimated(data.mean.coefficients.functions, coefficients, found.coefficient_covariance)
     return LearningResult(
         kernel,
         kernel.theta,
+        found.theta_information,
         found.theta_covariance,
         learned,
-        found.coefficients,
+        coefficients,
         found.coefficient_covariance,
         found.log_likelihood,
         round(found.n_points),
@@ -183,13 +210,11 @@ def _result(
 
 
 def _most_likely_start(data: Observations, scale: DataScale, sample: list[Indices], coefficients: Floats) -> Kernel:
-    """The starting kernel under which a few segments are most likely."""
-    kernel = starting_kernel(data.kernel, scale)
+    """The kernel at that of the starting points under which a few segments are most likely."""
+    kernel = starting_kernel(data.kernel, scale)  # its bounds are those of the data's scale
     starts = [kernel.clone_with_theta(theta) for theta in starting_points(data.kernel, scale)]
-    if len(starts) == 1:
-        return starts[0]
     sizes = np.cumsum([len(part) for part in sample])
-    few = Composite.marginal(sample[: max(1, int(np.searchsorted(sizes, _START_POINTS)))])
+    few = Composite.of_segments(sample[: max(1, int(np.searchsorted(sizes, _START_POINTS)))])
 
     def likelihood(start: Kernel) -> float:
         try:
@@ -201,13 +226,11 @@ def _most_likely_start(data: Observations, scale: DataScale, sample: list[Indice
 
 
 def _nothing_found(data: Observations, coefficients: Floats, residuals: Floats) -> Estimate:
-    """The state before any segment is read: θ where it begins, β by ordinary least squares."""
-    p, functions = len(data.kernel.theta), data.columns[:, :-1]
-    covariance = residuals.var() * pseudo_invert_information(functions.T @ functions)
-    unknown = np.diag(np.full(p, np.inf))
-    return Estimate(
-        data.kernel.theta, unknown, coefficients, covariance, 0.0, 0.0, 0, False, 0, np.zeros(p, dtype=int)
-    )
+    """The estimate before any segment is read: θ where it begins, β by ordinary least squares."""
+    p, functions = len(data.kernel.theta), data.basis
+    covariance = residuals.var(axis=0).mean() * pseudo_invert_information(functions.T @ functions)
+    none = np.zeros(p, dtype=int)
+    return Estimate(data.kernel.theta, np.zeros((p, p)), coefficients, covariance, 0.0, 0.0, 0, False, 0, none)
 
 
 def _fitted(mean: Any, X: Any) -> Any:
@@ -219,12 +242,3 @@ def _fitted(mean: Any, X: Any) -> Any:
             "mean is an Estimated, whose coefficients are known already. Give its functions as a Basis."
         )
     return mean
-
-
-def _ordinary_least_squares(data: Observations) -> Floats:
-    functions = data.columns[:, :-1]
-    if not functions.shape[1]:
-        return np.zeros(0)
-    sizes = np.sqrt((functions**2).mean(axis=0))
-    sizes[sizes == 0] = 1.0
-    return np.asarray(np.linalg.lstsq(functions / sizes, data.columns[:, -1], rcond=None)[0] / sizes)

@@ -1,13 +1,14 @@
 """What learning finds: estimates with their errors, and messages about how far to trust them."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, NumericalWarning
+from compositegp.backend import Floats, NumericalWarning, invert_information
 from compositegp.learning.stopping import on_bound
 
 
@@ -37,10 +38,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The state of learning: see `LearningResult` for the attributes."""
+    """What learning has found so far: see `LearningResult` for the attributes."""
 
     theta: Floats
-    theta_covariance: Floats
+    theta_information: Floats
     coefficients: Floats
     coefficient_covariance: Floats
     log_likelihood: float
@@ -52,9 +53,14 @@ class Estimate:
     warnings: list[str] = field(default_factory=list)
     jitter: float = 0.0
 
+    @cached_property
+    def theta_covariance(self) -> Floats:
+        """Error covariance of `theta`, shape (p, p): infinite where nothing is known."""
+        return invert_information(self.theta_information)
+
 
 class Message(NamedTuple):
-    """A word about the result of learning.
+    """A remark about the result of learning.
 
     Attributes
     ----------
@@ -70,16 +76,16 @@ class Message(NamedTuple):
 
 
 def messages_about(found: Estimate, kernel: Kernel, interrupted: bool) -> list[Message]:
-    """Words about what was found."""
+    """Remarks about what was found."""
     messages = []
     if interrupted:
         messages.append(Message("Learning was interrupted; this is the best so far.", ConvergenceWarning))
-    told = []
+    named = []
     names = parameter_names(kernel)
     stuck = on_bound(found.theta, kernel.bounds)
     for name, value, (lower, upper), at_bound in zip(names, found.theta, kernel.bounds, stuck, strict=True):
         if at_bound:
-            told.append(name)
+            named.append(name)
             bound = "lower" if value - lower < upper - value else "upper"
             text = (
                 f"Hyper-parameter {name} ended on its {bound} bound, {np.exp(value):.3g}. Widen the bound, fix the "
@@ -87,11 +93,11 @@ def messages_about(found: Estimate, kernel: Kernel, interrupted: bool) -> list[M
             )
             messages.append(Message(text, ConvergenceWarning, (name,)))
     errors = np.sqrt(np.diagonal(found.theta_covariance))
-    vague = tuple(name for name, error in zip(names, errors, strict=True) if error > 1 and name not in told)
+    vague = tuple(name for name, error in zip(names, errors, strict=True) if error > 1 and name not in named)
     if vague and not interrupted:
         text = (
-            f"Hyper-parameter(s) {', '.join(vague)}: the data that were read do not tell the order of magnitude, or "
-            "cannot tell one from another. Fix what is not needed, or leave it out of the kernel."
+            f"Hyper-parameter(s) {', '.join(vague)}: the data that were read do not determine the order of magnitude, "
+            "or cannot distinguish one from another. Fix what is not needed, or leave it out of the kernel."
         )
         messages.append(Message(text, ConvergenceWarning, vague))
     if found.jitter:
@@ -123,7 +129,7 @@ def parameter_names(kernel: Kernel) -> list[str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningResult:
-    """Hyper-parameters and mean coefficients, with their errors, and how they were come by.
+    """Hyper-parameters and mean coefficients, with their errors, and how they were found.
 
     Attributes
     ----------
@@ -131,13 +137,15 @@ class LearningResult:
         A copy with the learned hyper-parameters.
     theta : array of shape (p,)
         Log of the free hyper-parameters: ``kernel.theta``.
+    theta_information : array of shape (p, p)
+        Fisher information about `theta` in the segments that were read.
     theta_covariance : array of shape (p, p)
         Error covariance of `theta`, the inverse of the Fisher information in the segments that were read. It takes
         their evidence for independent given what they are conditioned on; segments that are not conditioned on each
         other are known a little less well than it says.
     mean : as in `posterior`
         To be passed on to it: an `Estimated` where coefficients were learned, else the mean that was given.
-    mean_coefficients : array of shape (q,)
+    mean_coefficients : array of shape (q,), or (q, t) for t outputs
     mean_covariance : array of shape (q, q)
         Error covariance of the coefficients, at the learned hyper-parameters.
     log_likelihood : float
@@ -152,11 +160,12 @@ class LearningResult:
     converged : bool
     history : list of Progress
     messages : list of Message
-        What a user has to know before trusting the result; `learn` warns of each.
+        What a user should know before trusting the result; `learn` warns of each.
     """
 
     kernel: Kernel
     theta: Floats
+    theta_information: Floats
     theta_covariance: Floats
     mean: Any
     mean_coefficients: Floats
@@ -186,5 +195,6 @@ class LearningResult:
             lines.append(f"  {name:32s} {value:12.5g} ± {100 * error:.1f} %")
         for number, value in enumerate(self.mean_coefficients):
             error = np.sqrt(self.mean_covariance[number, number])
-            lines.append(f"  {f'mean coefficient {number}':32s} {value:12.5g} ± {error:.2g}")
+            shown = ", ".join(f"{one:.5g}" for one in np.atleast_1d(value))
+            lines.append(f"  {f'mean coefficient {number}':32s} {shown:>12s} ± {error:.2g}")
         return "\n".join(lines)

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
-from compositegp.composite import Composite, Observations, Score, conditioning_sets, total_score
-from compositegp.validation import check_segments
+from compositegp.composite import Composite, Observations, Score, nearest_earlier, total_score
+from compositegp.kernels import in_length_scales
+from compositegp.validation import check_count, check_segments
 
 
 class SegmentReading(Protocol):
@@ -70,29 +71,36 @@ class LocalSegments:
     conditioning_size : int
     """
 
-    def __init__(self, data: Observations, terms: Any, conditioning_size: int) -> None:
-        whole = isinstance(conditioning_size, int | np.integer) and not isinstance(conditioning_size, bool)
-        if not whole or conditioning_size < 0:
-            raise ValueError(
-                f"conditioning_size must be a whole number of at least 0; found {conditioning_size!r}."
-            )
+    def __init__(self, data: Observations, terms: Composite | list[Indices], conditioning_size: int) -> None:
+        self._data = data
+        self._size = conditioning_size
         if isinstance(terms, Composite):
-            if conditioning_size:
-                raise ValueError(
-                    "conditioning_size is for segments; this composite says already what its terms are conditioned on."
-                )
             self._composite: Composite | None = terms
             self.segments: list[Indices] = [part for stack in terms.stacks for part in stack.indices]
         else:
-            self.segments = check_segments(terms, "terms")
-            self._composite = None if conditioning_size else Composite.marginal(self.segments)
-        largest = max((int(part.max(initial=0)) for part in self.segments), default=-1)
+            self.segments = terms
+            self._composite = None if conditioning_size else Composite.of_segments(terms)
+
+    @classmethod
+    def checked(cls, data: Observations, terms: Any, conditioning_size: Any) -> "LocalSegments":
+        """Build from what a user gives; bad input raises a ValueError that names it."""
+        size = check_count(conditioning_size, "conditioning_size", least=0)
+        if isinstance(terms, Composite):
+            if size:
+                raise ValueError(
+                    "conditioning_size is for segments; this composite says already what its terms are conditioned on."
+                )
+            if not sum(float(stack.row_weights.sum()) for stack in terms.stacks) > 0:
+                raise ValueError(
+                    "terms have a total weight that is not positive: there is no likelihood to maximize."
+                )
+            found = cls(data, terms, size)
+        else:
+            found = cls(data, check_segments(terms, "terms"), size)
+        largest = max((int(part.max(initial=0)) for part in found.segments), default=-1)
         if largest >= len(data.X):
             raise ValueError(f"terms name point {largest}, but X has only {len(data.X)} point(s).")
-        if isinstance(terms, Composite) and not sum(float(stack.row_weights.sum()) for stack in terms.stacks) > 0:
-            raise ValueError("terms have no positive weight on the whole: there is no likelihood to maximise.")
-        self._data = data
-        self._size = int(conditioning_size)
+        return found
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -116,5 +124,6 @@ class LocalSegments:
         if self._composite is not None:
             return self._composite.take(numbers)
         chosen = np.sort(np.asarray(numbers))
-        given = conditioning_sets(self._data.X, self.segments, self._size, kernel=kernel, only=chosen)
+        points = in_length_scales(kernel, self._data.X)
+        given = nearest_earlier(points, self.segments, self._size, chosen)
         return Composite.conditional_blocks([self.segments[number] for number in chosen], given, chosen)

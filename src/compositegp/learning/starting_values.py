@@ -1,55 +1,51 @@
-"""Where to begin: length scales and variances of the data's own size, for what a user left at its default."""
-
-from functools import singledispatch
-from typing import NamedTuple
+"""Where learning begins: at the scale of the data, or where the user's kernel is, whichever is more likely."""
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    Exponentiation,
-    Kernel,
-    Product,
-    RationalQuadratic,
-    Sum,
-    WhiteKernel,
-)
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
-from compositegp.kernels import OnColumns
+from compositegp.kernels import DataScale, typical_values
 
-_DEFAULT_BOUNDS = (1e-5, 1e5)
-_NOISE_SHARE = 0.1
-_SHORTER = (1.0, 1 / 4, 1 / 16, 1 / 64)
-_HARDLY_VARIES = 1e-3  # spread of a column in segments, over that in all the data, which is chance or rounding
-
-
-class DataScale(NamedTuple):
-    """Typical sizes within a segment.
-
-    Attributes
-    ----------
-    spreads : array of shape (d,)
-        Standard deviation of each column.
-    variance : float
-        Variance of the target.
-    """
-
-    spreads: Floats
-    variance: float
+_DEFAULT_BOUNDS = (1e-5, 1e5)  # scikit-learn's
+_SHORTER = (1.0, 1 / 4, 1 / 16, 1 / 64)  # length scales to try, as parts of the data's
+_HARDLY_VARIES = (
+    1e-3  # a column whose spread in segments is less than this part of its whole spread is constant there
+)
 
 
 def data_scale(X: Floats, residuals: Floats, segments: list[Indices]) -> DataScale:
-    """Typical sizes within segments; a ValueError if the target does not vary at all."""
+    """Typical sizes within segments.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    residuals : array of shape (n,), or (n, t) for t outputs
+        The target minus its mean function.
+    segments : list of int arrays
+
+    Returns
+    -------
+    DataScale
+
+    Raises
+    ------
+    ValueError
+        If the target does not vary at all.
+
+    Examples
+    --------
+    >>> data_scale(np.array([[0.0], [2.0]]), np.array([-1.0, 1.0]), [np.arange(2)])
+    DataScale(spreads=array([1.]), variance=1.0)
+    """
     spreads = np.sqrt(np.mean([X[part].var(axis=0) for part in segments], axis=0))
-    variance = float(np.mean([residuals[part].var() for part in segments]))
-    overall = float(residuals.var())
+    variance = float(np.mean([residuals[part].var(axis=0) for part in segments]))
+    overall = float(residuals.var(axis=0).mean())
     size = float(np.abs(residuals).max())
     if overall <= (1e-14 * size) ** 2:
         raise ValueError(
-            f"y is constant (all values are {residuals[0]:g} once the mean is taken off): there is no covariance to "
-            "learn. Check the target column."
+            f"y is constant (all values are {residuals.ravel()[0]:g} after subtraction of the mean): there is no "
+            "covariance to learn. Check the target column."
         )
     whole = X.std(axis=0)
     varies = spreads > _HARDLY_VARIES * whole
@@ -57,99 +53,63 @@ def data_scale(X: Floats, residuals: Floats, segments: list[Indices]) -> DataSca
 
 
 def starting_kernel(kernel: Kernel, scale: DataScale) -> Kernel:
-    """Copy of a kernel that begins at the data's scale wherever a free hyper-parameter was left at its default of one.
+    """Copy of a kernel at the data's scale: all its free hyper-parameters that have a scale, whatever their values.
 
-    Default bounds, 1e-5 to 1e5, are then taken relative to that scale.
+    Bounds that are scikit-learn's default, 1e-5 to 1e5, become relative to that scale. Other bounds are kept, and the
+    start is clipped into them. Fixed hyper-parameters stay.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    scale : DataScale
+
+    Returns
+    -------
+    scikit-learn kernel
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> scale = DataScale(np.array([3.0]), 2.0)
+    >>> starting_kernel(5.0 * RBF(1.0) + WhiteKernel(1.0, "fixed"), scale)
+    1.41**2 * RBF(length_scale=3) + WhiteKernel(noise_level=1)
     """
     started = clone(kernel)
-    _start(started, scale, _count_signals(started))
+    for name, value in typical_values(started, scale).items():
+        bounds = started.get_params()[f"{name}_bounds"]
+        if isinstance(bounds, str):  # "fixed"
+            continue
+        limits = np.asarray(bounds, dtype=np.float64).reshape(-1, 2)
+        if (limits == _DEFAULT_BOUNDS).all():
+            limits = np.reshape(value, (-1, 1)) * limits
+            started.set_params(**{f"{name}_bounds": tuple(limits[0]) if len(limits) == 1 else limits})
+        value = np.clip(value, *limits.T)
+        started.set_params(**{name: value.item() if value.size == 1 else value})
     return started
 
 
 def starting_points(kernel: Kernel, scale: DataScale) -> list[Floats]:
-    """Values of ``kernel.theta`` to choose from: that of `starting_kernel`, and shorter length scales than the data's.
+    """Values of ``kernel.theta`` to begin from, of which the learner takes the most likely.
 
-    A field may vary on many scales below the size of a segment, and its likelihood have a maximum for each.
+    They are the values of `starting_kernel`, the same with shorter length scales, and the kernel's own values, all
+    within the bounds of `starting_kernel`. A field may vary on many scales below the size of a segment, and its
+    likelihood have a maximum for each.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    scale : DataScale
+
+    Returns
+    -------
+    list of arrays of shape (p,), no two alike
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> [f"{np.exp(theta[0]):.3g}" for theta in starting_points(RBF(5.0), DataScale(np.array([8.0]), 2.0))]
+    ['8', '5', '2', '0.5', '0.125']
     """
     bounds = starting_kernel(kernel, scale).bounds
-    points = [
-        np.clip(starting_kernel(kernel, scale._replace(spreads=factor * scale.spreads)).theta, *bounds.T)
-        for factor in _SHORTER
-    ]
-    return list(np.unique(points, axis=0)[::-1])
-
-
-@singledispatch
-def _start(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
-    """Set a kernel's defaults in place; does nothing for kernels that have none with a scale."""
-
-
-@_start.register(RBF)
-@_start.register(RationalQuadratic)
-def _(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
-    # Points are √(2 d) spreads apart on average.
-    count = np.size(kernel.length_scale)
-    if count == len(scale.spreads) > 1:
-        _set(kernel, "length_scale", scale.spreads * np.sqrt(count))
-    elif count == 1:  # any other number does not fit the data, as the kernel will say
-        _set(kernel, "length_scale", float(np.sqrt((scale.spreads**2).sum())))
-
-
-@_start.register(ConstantKernel)
-def _(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
-    _set(kernel, "constant_value", scale.variance / n_signals)
-
-
-@_start.register(WhiteKernel)
-def _(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
-    _set(kernel, "noise_level", _NOISE_SHARE * scale.variance)
-
-
-@_start.register(Sum)
-def _(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
-    _start(kernel.k1, scale, n_signals)
-    _start(kernel.k2, scale, n_signals)
-
-
-@_start.register(Product)
-def _(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
-    _start(kernel.k1, scale, n_signals)
-    # Of two constants in a product one carries the variance.
-    _start(kernel.k2, scale._replace(variance=1.0) if _has_constant(kernel.k1) else scale, n_signals)
-
-
-@_start.register(Exponentiation)
-def _(kernel: Kernel, scale: DataScale, n_signals: int) -> None:
-    _start(kernel.kernel, scale._replace(variance=scale.variance ** (1 / kernel.exponent)), n_signals)
-
-
-@_start.register(OnColumns)
-def _(kernel: OnColumns, scale: DataScale, n_signals: int) -> None:
-    _start(kernel.kernel, scale._replace(spreads=kernel.select(scale.spreads[None, :])[0]), n_signals)
-
-
-def _set(kernel: Kernel, name: str, start: Floats | float) -> None:
-    """Set one hyper-parameter if it is free and was left at one, and its bounds if they were left too."""
-    bounds = getattr(kernel, f"{name}_bounds")
-    if isinstance(bounds, str) or not np.all(np.asarray(getattr(kernel, name)) == 1.0):
-        return
-    lower, upper = np.asarray(bounds, dtype=np.float64).reshape(-1, 2).T
-    if np.array_equal(np.asarray(bounds).ravel(), _DEFAULT_BOUNDS):
-        new_bounds = np.stack([lower * start, upper * start], axis=-1)
-        setattr(kernel, f"{name}_bounds", tuple(new_bounds[0]) if np.ndim(start) == 0 else new_bounds)
-    else:
-        start = np.clip(start, lower, upper) if np.ndim(start) else float(np.clip(start, lower[0], upper[0]))
-    setattr(kernel, name, start)
-
-
-def _count_signals(kernel: Kernel) -> int:
-    """Parts of a sum that are not noise."""
-    if isinstance(kernel, Sum):
-        return _count_signals(kernel.k1) + _count_signals(kernel.k2)
-    return 0 if isinstance(kernel, WhiteKernel) else 1
-
-
-def _has_constant(kernel: Kernel) -> bool:
-    if isinstance(kernel, Product):
-        return _has_constant(kernel.k1) or _has_constant(kernel.k2)
-    return isinstance(kernel, ConstantKernel)
+    points = [starting_kernel(kernel, scale._replace(spreads=part * scale.spreads)).theta for part in _SHORTER]
+    return list(np.unique(np.clip([*points, kernel.theta], *bounds.T), axis=0)[::-1])

@@ -13,7 +13,14 @@ from compositegp.means.functions import (
     no_functions,
     phase_of,
 )
-from compositegp.means.least_squares import check_covariance, gaussian_prior
+from compositegp.means.least_squares import (
+    NormalEquations,
+    Prior,
+    check_coefficients,
+    check_covariance,
+    gaussian_prior,
+    ordinary_least_squares,
+)
 from compositegp.means.model import MeanModel, as_functions, as_mean, plugged_in
 
 __all__ = [
@@ -23,15 +30,19 @@ __all__ = [
     "Functions",
     "Linear",
     "MeanModel",
+    "NormalEquations",
     "PeriodicLevels",
+    "Prior",
     "as_functions",
     "as_mean",
+    "check_coefficients",
     "check_covariance",
     "constant_functions",
     "gaussian_prior",
     "inflated",
     "linear_functions",
     "no_functions",
+    "ordinary_least_squares",
     "phase_of",
     "plugged_in",
 ]

@@ -1,27 +1,93 @@
 """Least squares for the coefficients of a mean: ordinary, generalized, and with a Gaussian prior."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, pseudo_inverse_root, pseudo_invert_information
 from compositegp.means.functions import Basis, Estimated
-from compositegp.validation import check_targets
 
 
-def gaussian_prior(coefficients: "Basis | Estimated | None", q: int) -> tuple[Floats, Floats] | None:
-    """Precision (q, q) and mean (q,) of a Gaussian prior of a mean's coefficients; None for a flat prior."""
+class Prior(NamedTuple):
+    """A Gaussian prior of q coefficients.
+
+    Attributes
+    ----------
+    precision : array of shape (q, q)
+    mean : array of shape (q, t), or (q, 1) where the outputs share it
+    """
+
+    precision: Floats
+    mean: Floats
+
+    def penalty(self, coefficients: Floats) -> float:
+        """½ (β − m)ᵀ P (β − m), added up over the outputs: what the prior takes off the log likelihood."""
+        off = coefficients - self.mean
+        return 0.5 * float((off * (self.precision @ off)).sum())
+
+
+class NormalEquations(NamedTuple):
+    """The normal equations of generalized least squares for the coefficients β of a mean; they add over terms.
+
+    Attributes
+    ----------
+    information : array of shape (..., q, q)
+        Σ w FᵀΣ⁻¹F: the information about β, the same for each output.
+    moment : array of shape (..., q, t)
+        Σ w FᵀΣ⁻¹y, for t outputs.
+    """
+
+    information: Floats
+    moment: Floats
+
+    def plus(self, other: "NormalEquations") -> "NormalEquations":
+        """The normal equations of both."""
+        return NormalEquations(self.information + other.information, self.moment + other.moment)
+
+    def with_prior(self, prior: Prior | None) -> "NormalEquations":
+        """The normal equations with a Gaussian prior of the coefficients, the same for each output."""
+        if prior is None:
+            return self
+        return NormalEquations(self.information + prior.precision, self.moment + prior.precision @ prior.mean)
+
+    @property
+    def coefficients(self) -> Floats:
+        """β̂ = (FᵀΣ⁻¹F)⁻¹ FᵀΣ⁻¹y, shape (..., q, t); zero along directions that the data do not determine."""
+        return np.asarray(self.covariance @ self.moment)
+
+    @property
+    def covariance(self) -> Floats:
+        """Error covariance (FᵀΣ⁻¹F)⁻¹ of the coefficients of an output, shape (..., q, q)."""
+        return pseudo_invert_information(self.information)
+
+    @property
+    def covariance_root(self) -> Floats:
+        """A root of the error covariance, shape (..., q, q)."""
+        return pseudo_inverse_root(self.information)
+
+
+def ordinary_least_squares(functions: Floats, y: Floats) -> Floats:
+    """Coefficients (q, t) of basis functions (n, q) by ordinary least squares to targets (n, t)."""
+    if not functions.shape[1]:
+        return np.zeros((0, y.shape[1]))
+    sizes = np.sqrt((functions**2).mean(axis=0))
+    sizes[sizes == 0] = 1.0
+    return np.asarray(np.linalg.lstsq(functions / sizes, y, rcond=None)[0] / sizes[:, None])
+
+
+def gaussian_prior(coefficients: Basis | Estimated | None, q: int) -> Prior | None:
+    """Gaussian prior of a mean's q coefficients; None for a flat prior."""
     if coefficients is None:
         return None
     if isinstance(coefficients, Estimated):
         mean, covariance = coefficients.coefficients, coefficients.covariance
     else:
         mean, covariance = coefficients.prior_mean, coefficients.prior_covariance
-    mean = np.zeros(q) if mean is None else check_targets(mean, q, "coefficients")
+    mean = np.zeros((q, 1)) if mean is None else check_coefficients(mean, q)
     if covariance is None:
         return None
     checked = check_covariance(covariance, q)
-    # In units of their own, so that an intercept far from the data and a slope keep their digits.
+    # Each coefficient in units of its own, so that an intercept far from the data and a slope keep their digits.
     variances = np.diagonal(checked)
     units = np.sqrt(np.where(variances > 0, variances, 1.0))
     values, vectors = np.linalg.eigh(checked / np.outer(units, units))
@@ -29,7 +95,19 @@ def gaussian_prior(coefficients: "Basis | Estimated | None", q: int) -> tuple[Fl
     if isinstance(coefficients, Basis) and values[0] < least:
         raise ValueError("the covariance of the mean's coefficients is not positive definite.")
     half = vectors / np.sqrt(np.maximum(values, least)) / units[:, None]
-    return np.asarray(half @ half.T), mean
+    return Prior(np.asarray(half @ half.T), mean)
+
+
+def check_coefficients(coefficients: Any, q: int) -> Floats:
+    """Coefficients of a mean, of shape (q,) or (q, t), as an array of shape (q, t)."""
+    values = np.asarray(coefficients, dtype=np.float64)
+    columns = values.reshape(len(values), -1) if values.ndim else values.reshape(0, 1)
+    if values.ndim > 2 or len(columns) != q or not np.isfinite(columns).all():
+        raise ValueError(
+            f"the mean's coefficients must be finite numbers of shape ({q},), or ({q}, t) for t outputs; found shape "
+            f"{values.shape}."
+        )
+    return columns
 
 
 def check_covariance(covariance: Any, q: int) -> Floats:

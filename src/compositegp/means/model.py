@@ -15,6 +15,7 @@ from compositegp.means.functions import (
     linear_functions,
     no_functions,
 )
+from compositegp.means.least_squares import check_coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,30 +47,33 @@ class MeanModel:
         return values
 
     def values(self, X: Floats) -> Floats:
-        """Known means of the points `X`, checked: shape (n,)."""
+        """Known means of the points `X`, checked: shape (n, 1), or (n, t) where t outputs have means of their own."""
         values = np.asarray(self.known(X), dtype=np.float64)
-        if values.shape != (len(X),) or not np.isfinite(values).all():
+        if values.ndim not in (1, 2) or len(values) != len(X) or not np.isfinite(values).all():
             raise ValueError(
                 f"mean must return one finite number for each of the {len(X)} point(s), shape ({len(X)},); "
                 f"found shape {values.shape}, {np.count_nonzero(~np.isfinite(values))} not finite, from {self.known!r}."
             )
-        return values
+        return values.reshape(len(X), -1)
 
 
 def plugged_in(mean: MeanModel) -> MeanModel:
     """A mean whose estimated coefficients are taken as known."""
     if not isinstance(mean.coefficients, Estimated):
         return mean
-    return MeanModel(_WithCoefficients(mean, np.asarray(mean.coefficients.coefficients)), no_functions, None)
+    return MeanModel(_WithCoefficients(mean, mean.coefficients), no_functions, None)
 
 
 @dataclass(frozen=True, eq=False)
 class _WithCoefficients:
     mean: MeanModel
-    coefficients: Floats
+    estimate: Estimated
 
     def __call__(self, X: Floats) -> Floats:
-        return np.asarray(self.mean.values(X) + self.mean.columns(X) @ self.coefficients)
+        functions = self.mean.columns(X)
+        return np.asarray(
+            self.mean.values(X) + functions @ check_coefficients(self.estimate.coefficients, functions.shape[1])
+        )
 
 
 def as_mean(mean: Any) -> MeanModel:

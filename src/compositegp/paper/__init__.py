@@ -1,12 +1,13 @@
-"""The paper's experiments, each with its figures and its claims beside what was found."""
+"""The paper's experiments: figures, claims, and whether the numbers that were found agree with them."""
 
 from compositegp.paper.claims import Claim, Experiment, markdown
-from compositegp.paper.nox_model import learn_model
+from compositegp.paper.nox_model import Model, learn_model
 from compositegp.paper.nox_study import choices, forecast_day
 
 __all__ = [
     "Claim",
     "Experiment",
+    "Model",
     "choices",
     "forecast_day",
     "learn_model",

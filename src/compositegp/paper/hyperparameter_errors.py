@@ -10,9 +10,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from compositegp.backend import Floats
 from compositegp.composite import segment
-from compositegp.learning import learn
+from compositegp.learning import FisherAverage, learn
 from compositegp.paper.claims import Claim, Experiment, table, write_csv
-from compositegp.paper.figures import BLUE, ORANGE, pyplot, save
+from compositegp.plotting import style
 from compositegp.simulate import stationary_field
 
 SIZES = (50, 100, 200)
@@ -34,9 +34,28 @@ def run(
     n_jobs: int | None = -1,
     report: Callable[[int, int], None] = lambda a, b: None,
 ) -> Experiment:
-    """Reproduce the figure and its claims."""
+    """Reproduce the figure and its claims.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for figures and tables.
+    n : int
+        Length of a series.
+    draws : int
+        Series.
+    seed : int
+    n_jobs : int, optional
+        Number of processes, as in joblib.
+    report : callable
+        Called with the number of steps done, and the number of all.
+
+    Returns
+    -------
+    Experiment
+    """
     series = stationary_field(RBF(np.sqrt(2)), n, n_draws=draws, random_state=seed)
-    figure, axes = pyplot().subplots(2, len(SIZES), figsize=(11, 5), layout="constrained", sharey="row")
+    figure, axes = style.figure(2, len(SIZES), size=(11, 5), sharey="row")
     rows: list[tuple[Any, ...]] = []
     for number, (size, column) in enumerate(zip(SIZES, axes.T, strict=True)):
         found = Parallel(n_jobs=n_jobs)(delayed(_estimates)(y, size) for y in series)
@@ -53,7 +72,7 @@ def run(
         report(number + 1, len(SIZES))
     for axis, name in zip(axes[:, 0], NAMES, strict=True):
         axis.set_ylabel(f"estimate of {name}")
-    save(figure, out / "learning.png")
+    style.save(figure, out / "learning.png")
     columns = ("N_k", "parameter", "bias", "spread", "claimed standard error", "spread / claimed")
     write_csv(out / "learning.csv", columns, rows)
     experiment = Experiment("learning", "Learning", _SETTING.format(n=n, draws=draws))
@@ -89,9 +108,7 @@ def _estimates(y: Floats, size: int) -> tuple[Floats, Floats]:
         X,
         y,
         segment(X, size, "sequential"),
-        method="fisher_average",
-        tolerance=None,
-        start="kernel",
+        learning=FisherAverage(tolerance=None, start="kernel"),
         warn=False,
     )
     history = result.history[:-1]  # the last repeats the whole
@@ -102,5 +119,5 @@ def _estimates(y: Floats, size: int) -> tuple[Floats, Floats]:
 
 def _draw(axis: Any, found: list[tuple[Floats, Floats]], parameter: int) -> None:
     for theta, _ in found[:10]:
-        axis.plot(np.arange(1, len(theta) + 1), np.exp(theta[:, parameter]), color=BLUE, lw=0.8, alpha=0.6)
-    axis.axhline(TRUTH[parameter], color=ORANGE, lw=1.2)
+        axis.plot(np.arange(1, len(theta) + 1), np.exp(theta[:, parameter]), color=style.BLUE, lw=0.8, alpha=0.6)
+    axis.axhline(TRUTH[parameter], color=style.ORANGE, lw=1.2)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtri
 
 from compositegp.analysis import predictor
 from compositegp.backend import Floats
@@ -14,7 +15,7 @@ from compositegp.composite import Composite, Observations, conditioning_sets, se
 from compositegp.kernels import diagonal, gram
 from compositegp.paper.nox_model import FIRST, WEEK, Model, hours_of
 from compositegp.posteriors import posterior
-from compositegp.predictive import crps_log_normal
+from compositegp.predictive import LogTarget, PredictiveDistribution, point_scores
 
 DAY = 24
 COLUMNS = ("method", "RMSE of mean", "RMSE of median", "MAE of median", "CRPS", "coverage 95 %", "seconds")
@@ -41,7 +42,24 @@ class Choice(NamedTuple):
 
 
 def choices(X: Floats, weeks: int) -> Iterator[Choice]:
-    """The methods that are compared."""
+    """The methods that are compared.
+
+    Parameters
+    ----------
+    X : array of shape (n, 1)
+        Hours of the history.
+    weeks : int
+        Its length.
+
+    Yields
+    ------
+    Choice
+
+    Examples
+    --------
+    >>> print(*(choice.name for choice in choices(np.arange(2.0 * WEEK)[:, None], 2)), sep=", ")
+    GP, CGP 1 weeks, FITC 1 weeks, default, latest 336
+    """
     yield Choice("GP", None)
     n = len(X)
     sizes = [size for size in (1, 2, 5, 10, 25) if size <= weeks // 2]
@@ -61,8 +79,24 @@ def choices(X: Floats, weeks: int) -> Iterator[Choice]:
 def study(series: pd.Series, model: Model, days: int, weeks: int, known_seconds: dict[str, float]) -> list[Score]:
     """Scores of all methods over days of 2014.
 
-    The kernel is stationary and every hour is there, so that all days have the same covariances: the weights of a
-    method are found once.
+    The kernel is stationary and no hour is missing, so that all days have the same covariances: the weights of a
+    method are computed once.
+
+    Parameters
+    ----------
+    series : pandas Series
+        Hourly, without gaps.
+    model : Model
+    days : int
+        Number of days, spread evenly over 2014.
+    weeks : int
+        History of each prediction.
+    known_seconds : dict of str to float
+        Seconds of methods that were measured before; these are not measured again.
+
+    Returns
+    -------
+    list of Score
     """
     n = WEEK * weeks
     X, Z = np.arange(n, dtype=np.float64)[:, None], n + np.arange(DAY, dtype=np.float64)[:, None]
@@ -90,21 +124,38 @@ def study(series: pd.Series, model: Model, days: int, weeks: int, known_seconds:
 
 
 def study_with_gaps(series: pd.Series, model: Model, first: pd.Timestamp, days: int, weeks: int) -> list[Score]:
-    """Scores of all methods over days of a series that lacks some hours: each day has to be predicted alone."""
+    """Scores of all methods over days of a series with gaps: each day is predicted alone.
+
+    Parameters
+    ----------
+    series : pandas Series
+        Hourly, with gaps.
+    model : Model
+    first : pandas Timestamp
+        The first day.
+    days : int
+        Number of days, spread evenly over the series after `first`.
+    weeks : int
+        History of each prediction.
+
+    Returns
+    -------
+    list of Score
+    """
     hours, y = hours_of(series), series.to_numpy()
     residuals = np.log(y) - model.level(hours)
     starts = pd.date_range(first, series.index[-1].floor("D"), freq="D")[:-1]
     starts = starts[np.unique(np.linspace(0, len(starts) - 1, min(days, len(starts))).round().astype(int))]
-    told: dict[str, list[tuple[Floats, Floats, Floats, float]]] = {}
+    forecasts: dict[str, list[tuple[Floats, Floats, Floats, float]]] = {}
     for start in (starts - series.index[0]) / pd.Timedelta(hours=1):
         past = (hours >= start - WEEK * weeks) & (hours < start)
         day = (hours >= start) & (hours < start + DAY)
         if day.any() and past.sum() > 2 * WEEK:
             for choice in choices(hours[past, None], weeks):
                 mean, std, seconds = _predict_alone(model, hours[past], residuals[past], hours[day], choice)
-                told.setdefault(choice.name.split(", latest")[0], []).append((mean, std, y[day], seconds))
+                forecasts.setdefault(choice.name.split(", latest")[0], []).append((mean, std, y[day], seconds))
     scores = []
-    for name, found in told.items():
+    for name, found in forecasts.items():
         mean, std, observed = (np.concatenate([row[i] for row in found]) for i in range(3))
         scores.append(_score(name, mean, std, observed, float(np.median([row[3] for row in found]))))
     return scores
@@ -144,7 +195,7 @@ def _weights(model: Model, X: Floats, Z: Floats, choice: Choice) -> tuple[Floats
 
 
 def _coefficient_error(model: Model, origin: int, n: int, weights: Floats) -> Floats:
-    """What the error of the mean's coefficients adds, for a day that begins at a phase of the week."""
+    """Variance from the error of the mean's coefficients, for a day that begins at a phase of the week."""
     functions = model.functions(np.arange(origin - n, origin + DAY, dtype=np.float64))
     sensitivity = functions[n:] - weights @ functions[:n]
     return np.asarray(((sensitivity @ model.root) ** 2).sum(axis=1))
@@ -163,21 +214,48 @@ def _seconds(model: Model, X: Floats, Z: Floats, residuals: Floats, choice: Choi
 
 
 def _score(name: str, mean: Floats, std: Floats, observed: Floats, seconds: float) -> Score:
-    expected, median = np.exp(mean + 0.5 * std**2), np.exp(mean)
-    inside = np.abs(np.log(observed) - mean) < 1.959964 * std
+    found = PredictiveDistribution(mean.ravel(), std.ravel(), LogTarget())
+    observed = observed.ravel()
+    median = point_scores(found.median, observed)
     return Score(
         name,
-        float(np.sqrt(np.mean((expected - observed) ** 2))),
-        float(np.sqrt(np.mean((median - observed) ** 2))),
-        float(np.mean(np.abs(median - observed))),
-        float(crps_log_normal(mean, std, observed).mean()),
-        float(inside.mean()),
+        point_scores(found.mean, observed)["RMSE"],
+        median["RMSE"],
+        median["MAE"],
+        float(found.crps(observed).mean()),
+        found.coverage(observed, 0.95),
         seconds,
     )
 
 
 def forecast_day(series: pd.Series, model: Model, day: pd.Timestamp, n: int) -> dict[str, Floats]:
-    """A day's forecast by the paper's composite, segments of five weeks, from `n` hours before it."""
+    """Forecast of a day by the paper's composite with segments of five weeks.
+
+    Parameters
+    ----------
+    series : pandas Series
+        Hourly, without gaps.
+    model : Model
+    day : pandas Timestamp
+    n : int
+        Hours of history.
+
+    Returns
+    -------
+    dict of str to array of shape (24,)
+        ``observed`` and quantiles ``q…``.
+
+    Examples
+    --------
+    >>> from compositegp.forecasting import kernel_of
+    >>> from compositegp.means import Estimated
+    >>> index = pd.date_range("2013-12-20", "2014-01-03", freq="h")
+    >>> values = np.exp(np.random.default_rng(0).normal(3.0, 0.5, size=len(index)))
+    >>> model = Model(kernel_of([], 0.25), Estimated("constant", [3.0], [[0.0]]))
+    >>> shown = forecast_day(pd.Series(values, index), model, pd.Timestamp("2014-01-01"), 200)
+    >>> bool((shown["q0.025"] < shown["q0.975"]).all())
+    True
+    """
     start = int(np.searchsorted(series.index.to_numpy(), (day + pd.Timedelta(hours=1)).to_datetime64()))
     n = min(n, start)
     hours = np.arange(len(series), dtype=np.float64)
@@ -186,7 +264,5 @@ def forecast_day(series: pd.Series, model: Model, day: pd.Timestamp, n: int) -> 
     composite = Composite.marginal(segment(X, min(5 * WEEK, n), "sequential"))
     belief = posterior(model.kernel, X, residuals, Z, composite)
     mean, std = model.level(Z[:, 0]) + belief.mean, np.sqrt(belief.variance + model.noise)
-    quantiles = {"q0.025": -1.959964, "q0.25": -0.67449, "q0.5": 0.0, "q0.75": 0.67449, "q0.975": 1.959964}
-    return {"observed": series.to_numpy()[start : start + DAY]} | {
-        name: np.exp(mean + z * std) for name, z in quantiles.items()
-    }
+    quantiles = {f"q{level:g}": np.exp(mean + ndtri(level) * std) for level in (0.025, 0.25, 0.5, 0.75, 0.975)}
+    return {"observed": series.to_numpy()[start : start + DAY]} | quantiles

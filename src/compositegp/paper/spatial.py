@@ -12,16 +12,18 @@ from compositegp.analysis import Report, compare, predictor
 from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations, segment
 from compositegp.paper.claims import Claim, Experiment, table, write_csv
-from compositegp.paper.figures import pyplot, save
+from compositegp.plotting import style
 from compositegp.posteriors import factorize
 from compositegp.simulate import stationary_field
 
-_NOISE = 1e-6  # the paper has none, and covariances that are singular in double precision
+SIDE = 64
+"""Points along each axis of the paper's grid."""
+_NOISE = 1e-6  # the paper has no noise, so that its covariances are singular in double precision
 _SETTING = (
     "A Gaussian random field on a {side} × {side} grid, α = 1, θ₁ = θ₂ = 8 (noise variance 1e-6), drawn by circulant "
     "embedding; a {box} × {box} box in the middle is held out ({count} points; the paper says 512, which a grid of "
     "4,096 less 3,840 does not leave). CGP with K segments, FITC with {inducing} inducing points on a grid; "
-    "data-averaged errors over {draws} realisations beside the closed form of `analysis`."
+    "data-averaged errors over {draws} realisations, and the closed form of `analysis`."
 )
 
 
@@ -36,17 +38,32 @@ class Method(NamedTuple):
 def run(
     out: Path,
     *,
-    side: int = 64,
+    side: int = SIDE,
     draws: int = 100,
     seed: int = 0,
     report: Callable[[int, int], None] = lambda a, b: None,
 ) -> Experiment:
-    """Reproduce the figures and their claims."""
-    box = side // 4
+    """Reproduce the figures and their claims.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for figures and tables.
+    side : int
+        Points along each axis of the grid.
+    draws : int
+        Realisations of the field.
+    seed : int
+    report : callable
+        Called with the number of steps done, and the number of all.
+
+    Returns
+    -------
+    Experiment
+    """
     kernel = RBF(8 / np.sqrt(2)) + WhiteKernel(_NOISE)
-    grid = np.stack(np.meshgrid(*[np.arange(side, dtype=float)] * 2, indexing="ij"), -1).reshape(-1, 2)
-    held = ((grid >= 1.5 * box) & (grid < 2.5 * box)).all(axis=1)
-    X, Z = grid[~held], grid[held]
+    grid, held = held_out_box(side)
+    X, Z, box = grid[~held], grid[held], int(np.sqrt(held.sum()))
     fields = stationary_field(RBF(8 / np.sqrt(2)), (side, side), n_draws=draws, random_state=seed).reshape(
         draws, -1
     )
@@ -60,7 +77,7 @@ def run(
         belief = factored.posterior(Z, inducing=method.inducing)
         seconds[method.name] = time.perf_counter() - began
         variances[method.name] = belief.variance
-        if method.name == "GP":  # linear in the data: its weights do for all of them
+        if method.name == "GP":  # its weights do not depend on the data
             data = Observations.checked(kernel, X, ys[0], mean=None, noise_variance=None)
             means["GP"] = ys @ predictor(data, Z, method.composite, None).coefficients.T
         else:
@@ -86,7 +103,7 @@ def run(
         "Synthetic spatial data",
         _SETTING.format(side=side, box=box, count=len(Z), inducing=len(methods[-1].inducing), draws=draws),
     )
-    experiment.claims = _claims(rows, variances, seconds, reports)
+    experiment.claims = _claims(rows, variances, seconds)
     shown = ["GP", "CGP, 4 tiles", "CGP, 16 tiles", methods[-1].name]
     _draw(out / "spatial.png", shown, {name: values[0] for name, values in means.items()}, variances, zs[0], box)
     _draw_errors(out / "spatial_errors.png", shown[1:], means, reports, box)
@@ -96,6 +113,31 @@ def run(
     ]
     experiment.tables = [table(columns, rows)]
     return experiment
+
+
+def held_out_box(side: int = SIDE) -> tuple[Floats, Any]:
+    """A square grid, and a box in the middle of it that is held out.
+
+    Parameters
+    ----------
+    side : int
+        Points along each axis.
+
+    Returns
+    -------
+    array of shape (side², 2)
+    boolean array of shape (side²,)
+        Which points are in the box.
+
+    Examples
+    --------
+    >>> grid, held = held_out_box(8)
+    >>> len(grid), grid[held].tolist()
+    (64, [[3.0, 3.0], [3.0, 4.0], [4.0, 3.0], [4.0, 4.0]])
+    """
+    box = side // 4
+    grid = np.stack(np.meshgrid(*[np.arange(side, dtype=float)] * 2, indexing="ij"), -1).reshape(-1, 2)
+    return grid, ((grid >= 1.5 * box) & (grid < 2.5 * box)).all(axis=1)
 
 
 def _methods(X: Floats, side: int) -> list[Method]:
@@ -114,9 +156,7 @@ def _methods(X: Floats, side: int) -> list[Method]:
     return [*found, Method(f"FITC, {len(inducing)} inducing", Composite.pointwise(n), inducing)]
 
 
-def _claims(
-    rows: list[Any], variances: dict[str, Floats], seconds: dict[str, float], reports: dict[str, Report]
-) -> list[Claim]:
+def _claims(rows: list[Any], variances: dict[str, Floats], seconds: dict[str, float]) -> list[Claim]:
     measured = {name: value for name, value, *_ in rows}
     fitc = rows[-1][0]
     four, sixteen = "CGP, 4 sequential", "CGP, 16 sequential"
@@ -163,7 +203,7 @@ def _claims(
 def _draw(
     path: Path, names: list[str], means: dict[str, Floats], variances: dict[str, Floats], truth: Floats, box: int
 ) -> None:
-    figure, axes = pyplot().subplots(2, len(names) + 1, figsize=(14, 5.2), layout="constrained")
+    figure, axes = style.figure(2, len(names) + 1, size=(14, 5.2))
     ends = float(truth.min()), float(truth.max())
     panels = [("truth", truth), *((name, means[name]) for name in names)]
     for (name, values), axis in zip(panels, axes[0], strict=True):
@@ -177,13 +217,13 @@ def _draw(
         image = axis.imshow(shown, cmap="cividis", vmin=np.log10(floor), vmax=0)
         axis.set(xticks=[], yticks=[])
     figure.colorbar(image, ax=axes[1], label="log₁₀ of the variance")
-    save(figure, path)
+    style.save(figure, path)
 
 
 def _draw_errors(
     path: Path, names: list[str], means: dict[str, Floats], reports: dict[str, Report], box: int
 ) -> None:
-    figure, axes = pyplot().subplots(2, len(names), figsize=(10, 5.6), layout="constrained")
+    figure, axes = style.figure(2, len(names), size=(10, 5.6))
     for name, column in zip(names, axes.T, strict=True):
         measured = ((means[name] - means["GP"]) ** 2).mean(axis=0)
         for values, axis in zip((measured, reports[name].excess_mse), column, strict=True):
@@ -195,4 +235,4 @@ def _draw_errors(
     axes[0, 0].set_ylabel("measured")
     axes[1, 0].set_ylabel("closed form")
     figure.colorbar(image, ax=axes, label="log₁₀ of the excess error")
-    save(figure, path)
+    style.save(figure, path)

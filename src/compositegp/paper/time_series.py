@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, WhiteKernel
+from sklearn.metrics import root_mean_squared_error
 
 from compositegp.analysis import Report, compare
 from compositegp.backend import Floats
 from compositegp.composite import Composite, conditioning_sets, segment
 from compositegp.means import Linear
 from compositegp.paper.claims import Claim, Experiment, table, write_csv
-from compositegp.paper.figures import BLUE, ORANGE, pyplot, save
+from compositegp.plotting import style
 from compositegp.posteriors import Belief, posterior
 
 PERIOD, N_TEST = 128, 128
@@ -30,7 +31,22 @@ _SETTING = (
 def run(
     out: Path, *, n: int = 4096, seed: int = 0, report: Callable[[int, int], None] = lambda a, b: None
 ) -> Experiment:
-    """Reproduce the figure and its claims."""
+    """Reproduce the figure and its claims.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for figures and tables.
+    n : int
+        Observations.
+    seed : int
+    report : callable
+        Called with the number of steps done, and the number of all.
+
+    Returns
+    -------
+    Experiment
+    """
     X, y, Z, z = _simulate(n, seed)
     segments = segment(X, n // 4, "sequential")[::-1]  # newest first, so that older ones are given newer ones
     methods: dict[str, tuple[Composite, Any]] = {
@@ -51,7 +67,7 @@ def run(
     rows = [
         (
             name,
-            _rmse(beliefs[name], z),
+            float(root_mean_squared_error(z, beliefs[name].mean)),
             beliefs[name].variance.mean(),
             reports[name].actual_mse.mean(),
             seconds[name],
@@ -128,12 +144,8 @@ def _runtimes(X: Floats, y: Floats, Z: Floats) -> list[tuple[int, int, float]]:
     return found
 
 
-def _rmse(belief: Belief, z: Floats) -> float:
-    return float(np.sqrt(np.mean((belief.mean - z) ** 2)))
-
-
 def _draw(path: Path, X: Floats, y: Floats, Z: Floats, z: Floats, beliefs: dict[str, Belief], cost: Report) -> None:
-    figure, axes = pyplot().subplots(2, 5, figsize=(16, 6), layout="constrained", sharey="row")
+    figure, axes = style.figure(2, 5, size=(16, 6), sharey="row")
     largest = max(belief.covariance.max() for belief in beliefs.values())
     honest = beliefs["CGP, 4 segments"].mean, np.sqrt(cost.actual_mse)
     panels: list[tuple[str, Floats, Floats, Floats | None]] = [
@@ -143,10 +155,10 @@ def _draw(path: Path, X: Floats, y: Floats, Z: Floats, z: Floats, beliefs: dict[
     for (name, mean, std, covariance), top, bottom in zip(panels, *axes, strict=True):
         top.plot(X[-192:, 0], y[-192:], ".", color="0.6", markersize=2, label="observed")
         top.fill_between(
-            Z[:, 0], mean - 1.96 * std, mean + 1.96 * std, color=BLUE, alpha=0.25, lw=0, label="95 % band"
+            Z[:, 0], mean - 1.96 * std, mean + 1.96 * std, color=style.BLUE, alpha=0.25, lw=0, label="95 % band"
         )
-        top.plot(Z[:, 0], mean, color=BLUE, label="mean")
-        top.plot(Z[:, 0], z, color=ORANGE, lw=1, label="true latent value")
+        top.plot(Z[:, 0], mean, color=style.BLUE, label="mean")
+        top.plot(Z[:, 0], z, color=style.ORANGE, lw=1, label="true latent value")
         top.set(title=name, xlabel="time step")
         if covariance is None:
             bottom.axis("off")
@@ -157,11 +169,11 @@ def _draw(path: Path, X: Floats, y: Floats, Z: Floats, z: Floats, beliefs: dict[
     axes[1, 0].set_ylabel("test point")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     figure.colorbar(image, ax=axes[1], label="posterior covariance")
-    save(figure, path)
+    style.save(figure, path)
 
 
 def _draw_runtimes(path: Path, runtimes: list[tuple[int, int, float]]) -> None:
-    figure, axes = pyplot().subplots(figsize=(5, 3.2), layout="constrained")
-    axes.loglog([count for count, _, _ in runtimes], [took for _, _, took in runtimes], "o-", color=BLUE)
+    figure, axes = style.figure(size=(5, 3.2))
+    axes.loglog([count for count, _, _ in runtimes], [took for _, _, took in runtimes], "o-", color=style.BLUE)
     axes.set(xlabel="segments K, of equal length", ylabel="seconds")
-    save(figure, path)
+    style.save(figure, path)

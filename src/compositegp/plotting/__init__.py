@@ -1,8 +1,11 @@
 """Pictures; they need matplotlib (``pip install 'compositegp[plot]'``)."""
 
-from compositegp.plotting.forecast import draw_forecast, write_picture
+from compositegp.plotting.analysis import plot_confidence, plot_errors, plot_trade_off
+from compositegp.plotting.forecast import draw_forecast
 
 __all__ = [
     "draw_forecast",
-    "write_picture",
+    "plot_confidence",
+    "plot_errors",
+    "plot_trade_off",
 ]

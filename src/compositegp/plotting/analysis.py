@@ -1,29 +1,38 @@
-"""Pictures of what an approximation costs; they need matplotlib (``pip install 'compositegp[plot]'``)."""
+"""Pictures of the cost of an approximation."""
 
 from typing import Any
 
 import numpy as np
 
-from compositegp.analysis import Design, Report
+from compositegp.analysis import Report
+from compositegp.design import Design
+from compositegp.plotting.style import BLUE, GRAY, GREEN, ORANGE, interactive_axes
 from compositegp.validation import check_points
-
-# Colour-blind safe (Okabe and Ito).
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#888888"
 
 
 def plot_errors(report: Report, Z: Any, *, axes: Any = None) -> Any:
-    """Draw the excess error over the test points, with the exact Gaussian process's own beneath it.
+    """Draw claimed and actual errors of a composite over the test points, and those of the exact Gaussian process.
 
     Parameters
     ----------
     report : Report
     Z : array of shape (M, 1) or (M, 2)
-        The test points: one column is drawn as a line, two as a map of the excess.
+        The test points. One column is drawn as lines, two as a map of the excess error.
     axes : matplotlib Axes, optional
 
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from compositegp import Composite, analysis
+    >>> from compositegp.plotting import style
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X, Z = np.arange(8.0)[:, None], np.array([[3.5], [6.5]])
+    >>> report = analysis.compare(RBF() + WhiteKernel(0.1), X, Z, Composite.pointwise(8))
+    >>> plot_errors(report, Z, axes=style.figure(size=(6, 4))[1]).get_ylabel()
+    'mean squared error'
     """
     points = check_points(Z, "Z")
     if len(points) != len(report.excess_mse) or points.shape[1] > 2:
@@ -31,11 +40,11 @@ def plot_errors(report: Report, Z: Any, *, axes: Any = None) -> Any:
             f"Z must be the {len(report.excess_mse)} test points of the report, in one or two columns; found shape "
             f"{points.shape}."
         )
-    axes = _axes(axes)
+    axes = interactive_axes(axes)
     if points.shape[1] == 1:
         order = np.argsort(points[:, 0])
         place = points[order, 0]
-        axes.fill_between(place, report.exact_variance[order], color=GREY, alpha=0.4, label="exact GP")
+        axes.fill_between(place, report.exact_variance[order], color=GRAY, alpha=0.4, label="exact GP")
         axes.plot(place, report.actual_mse[order], color=ORANGE, label="composite, actual")
         axes.plot(place, report.claimed_variance[order], "--", color=BLUE, label="composite, claimed")
         axes.set(xlabel="test point", ylabel="mean squared error", ylim=(0, None))
@@ -48,7 +57,7 @@ def plot_errors(report: Report, Z: Any, *, axes: Any = None) -> Any:
 
 
 def plot_confidence(report: Report, *, axes: Any = None) -> Any:
-    """Draw the variance that is claimed against the actual error, one dot for each test point.
+    """Draw the claimed variance against the actual error, one dot for each test point.
 
     Below the line a composite is over-confident.
 
@@ -60,8 +69,18 @@ def plot_confidence(report: Report, *, axes: Any = None) -> Any:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from compositegp import Composite, analysis
+    >>> from compositegp.plotting import style
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X, Z = np.arange(8.0)[:, None], np.array([[3.5], [6.5]])
+    >>> report = analysis.compare(RBF() + WhiteKernel(0.1), X, Z, Composite.pointwise(8))
+    >>> plot_confidence(report, axes=style.figure(size=(6, 4))[1]).get_ylabel()
+    'claimed variance'
     """
-    axes = _axes(axes)
+    axes = interactive_axes(axes)
     colours = {"over-confident": ORANGE, "faithful": GREEN, "under-confident": BLUE}
     for verdict, colour in colours.items():
         chosen = report.confidence == verdict
@@ -77,14 +96,14 @@ def plot_confidence(report: Report, *, axes: Any = None) -> Any:
             )
     both = np.concatenate([report.actual_mse, report.claimed_variance])
     ends = max(both.min(), 1e-300) * 0.9, both.max() * 1.1
-    axes.plot(ends, ends, color=GREY, lw=1)
+    axes.plot(ends, ends, color=GRAY, lw=1)
     axes.set(xscale="log", yscale="log", xlabel="actual mean squared error", ylabel="claimed variance")
     axes.legend(frameon=False)
     return axes
 
 
 def plot_trade_off(design: Design, *, axes: Any = None) -> Any:
-    """Draw the excess error of each plan against its seconds, with the line of those that none is better than.
+    """Draw the excess error of each plan against its seconds, and the Pareto frontier.
 
     Parameters
     ----------
@@ -94,8 +113,18 @@ def plot_trade_off(design: Design, *, axes: Any = None) -> Any:
     Returns
     -------
     matplotlib Axes
+
+    Examples
+    --------
+    >>> from compositegp.design import Candidate, Plan
+    >>> from compositegp.plotting import style
+    >>> cheap = Candidate(Plan("nearest", n_neighbors=8), 1.5, 0.5, 1.0, 1e6, 0.1)
+    >>> good = Candidate(Plan("composite", "tree", 64), 1.1, 0.1, 0.9, 1e7, 0.5)
+    >>> design = Design(good, [cheap, good], 1.0, False, 100)
+    >>> plot_trade_off(design, axes=style.figure(size=(6, 4))[1]).get_xlabel()
+    'seconds to predict, one core'
     """
-    axes = _axes(axes)
+    axes = interactive_axes(axes)
     least = min((c.excess for c in design.candidates if c.excess > 0), default=1e-6)
     kinds = [
         ("plain segments", "o", BLUE, [c for c in design.candidates if _is(c.plan, "composite", False)]),
@@ -107,7 +136,7 @@ def plot_trade_off(design: Design, *, axes: Any = None) -> Any:
             places = [c.seconds for c in chosen], [max(c.excess, least) for c in chosen]
             axes.scatter(*places, marker=marker, color=colour, s=22, label=label)
     frontier = design.frontier
-    axes.plot([c.seconds for c in frontier], [max(c.excess, least) for c in frontier], color=GREY, lw=1, zorder=0)
+    axes.plot([c.seconds for c in frontier], [max(c.excess, least) for c in frontier], color=GRAY, lw=1, zorder=0)
     axes.annotate(
         str(design.best.plan),
         (design.best.seconds, max(design.best.excess, least)),
@@ -127,13 +156,3 @@ def plot_trade_off(design: Design, *, axes: Any = None) -> Any:
 
 def _is(plan: Any, prediction: str, conditioned: bool) -> bool:
     return plan.prediction == prediction and bool(plan.conditioning_size) is conditioned
-
-
-def _axes(axes: Any) -> Any:
-    if axes is not None:
-        return axes
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("Pictures need matplotlib: pip install 'compositegp[plot]'.") from error
-    return pyplot.subplots(figsize=(6, 4), layout="constrained")[1]

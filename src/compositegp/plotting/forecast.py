@@ -1,42 +1,48 @@
 """Pictures of forecasts."""
 
-import io
-from typing import Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
+from compositegp.plotting import style
 
-from compositegp.storage import write_atomically
+if TYPE_CHECKING:
+    import pandas as pd
 
-BLUE, BLACK = "#0072B2", "#222222"
+_HORIZONS_SHOWN = 7  # observed values before the forecast, in horizons
 
 
-def draw_forecast(history: pd.Series, forecast: pd.DataFrame, target: str) -> bytes:
-    """A PNG picture of the last of a series, and the median, 50 % and 95 % bands of its forecast."""
-    import matplotlib as mpl
+def draw_forecast(history: "pd.Series", forecast: "pd.DataFrame", target: str) -> bytes:
+    r"""Draw the end of a series, and the median and the 50 % and 95 % bands of its forecast.
 
-    mpl.use("Agg")
-    from matplotlib import pyplot
+    Parameters
+    ----------
+    history : pandas Series with a DatetimeIndex
+    forecast : pandas DataFrame
+        From `CompositeGPForecaster.predict`, with its default quantiles.
+    target : str
+        Name of the series.
 
-    figure, axes = pyplot.subplots(figsize=(9, 4.2), layout="constrained")
-    shown = history.dropna().sort_index().iloc[-7 * len(forecast) :]
-    axes.plot(shown.index, shown, color=BLACK, lw=1, label="observed")
-    axes.fill_between(
-        forecast.index, forecast["q0.025"], forecast["q0.975"], color=BLUE, alpha=0.2, lw=0, label="95 %"
-    )
-    axes.fill_between(
-        forecast.index, forecast["q0.25"], forecast["q0.75"], color=BLUE, alpha=0.4, lw=0, label="50 %"
-    )
-    axes.plot(forecast.index, forecast["q0.5"], color=BLUE, lw=1.6, label="median")
+    Returns
+    -------
+    bytes
+        Content of a PNG file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> index = pd.date_range("2024-01-01", periods=4, freq="h")
+    >>> quantiles = {f"q{level}": [1.0 + level] for level in (0.025, 0.25, 0.5, 0.75, 0.975)}
+    >>> draw_forecast(pd.Series([1.0, 2, 3], index[:3]), pd.DataFrame(quantiles, index[3:]), "load")[:4]
+    b'\x89PNG'
+    """
+    figure, axes = style.figure(size=(9, 4.2))
+    shown = history.dropna().sort_index().iloc[-_HORIZONS_SHOWN * len(forecast) :]
+    axes.plot(shown.index, shown, color=style.BLACK, lw=1, label="observed")
+    for lower, upper, alpha, label in (("q0.025", "q0.975", 0.2, "95 %"), ("q0.25", "q0.75", 0.4, "50 %")):
+        band = forecast[lower], forecast[upper]
+        axes.fill_between(forecast.index, *band, color=style.BLUE, alpha=alpha, lw=0, label=label)
+    axes.plot(forecast.index, forecast["q0.5"], color=style.BLUE, lw=1.6, label="median")
     axes.set(ylabel=target, title=f"Forecast of {target} from {forecast.index[0]:%Y-%m-%d %H:%M}")
     axes.legend(frameon=False, ncols=4, loc="upper left")
     axes.margins(x=0.01)
     figure.autofmt_xdate()
-    buffer = io.BytesIO()
-    figure.savefig(buffer, dpi=120)
-    pyplot.close(figure)
-    return buffer.getvalue()
-
-
-def write_picture(path: Any, picture: bytes) -> None:
-    """Write a picture, all of it or nothing."""
-    write_atomically(path, picture)
+    return style.png(figure, dpi=120)

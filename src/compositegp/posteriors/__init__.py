@@ -1,7 +1,7 @@
 """Posteriors: beliefs about latent values, from a composite at once or from its segments one by one."""
 
-from compositegp.posteriors.belief import Belief, Marginals, Whitened, prior
-from compositegp.posteriors.committees import RULES, committee
+from compositegp.posteriors.belief import Belief, Marginals, Whitened, prior, prior_of
+from compositegp.posteriors.committees import RULES, ask_committee, committee
 from compositegp.posteriors.composite_posterior import (
     FactoredComposite,
     belief_about_inducing,
@@ -10,12 +10,20 @@ from compositegp.posteriors.composite_posterior import (
     posterior,
 )
 from compositegp.posteriors.groups import gather, predict_groups, project_groups
-from compositegp.posteriors.inducing import project
-from compositegp.posteriors.local_kriging import NearestPredictor, default_group_size, nearest, predict_from
+from compositegp.posteriors.inducing import project, project_belief
+from compositegp.posteriors.local_kriging import (
+    N_NEIGHBORS,
+    NearestPredictor,
+    default_group_size,
+    exact_belief,
+    exact_marginals,
+    nearest,
+    predict_from,
+)
 from compositegp.posteriors.neighbor_search import Neighbours
-from compositegp.posteriors.recursion import rebase, update
 
 __all__ = [
+    "N_NEIGHBORS",
     "RULES",
     "Belief",
     "FactoredComposite",
@@ -23,10 +31,13 @@ __all__ = [
     "NearestPredictor",
     "Neighbours",
     "Whitened",
+    "ask_committee",
     "belief_about_inducing",
     "believe",
     "committee",
     "default_group_size",
+    "exact_belief",
+    "exact_marginals",
     "factorize",
     "gather",
     "nearest",
@@ -34,8 +45,8 @@ __all__ = [
     "predict_from",
     "predict_groups",
     "prior",
+    "prior_of",
     "project",
+    "project_belief",
     "project_groups",
-    "rebase",
-    "update",
 ]

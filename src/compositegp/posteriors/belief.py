@@ -6,53 +6,100 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Floats, SingularMatrixError, cholesky, psd_root, solve_lower
-from compositegp.composite import Evidence, Latent
-from compositegp.means import Basis, Estimated, as_mean, check_covariance, gaussian_prior
-from compositegp.validation import check_count, check_kernel, check_points, check_targets
+from compositegp.backend import (
+    Floats,
+    SingularMatrixError,
+    blas_threads_for,
+    cholesky,
+    psd_root,
+    solve_lower,
+    use_device,
+)
+from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
+from compositegp.means import (
+    Basis,
+    Estimated,
+    MeanModel,
+    Prior,
+    as_mean,
+    check_coefficients,
+    check_covariance,
+    gaussian_prior,
+)
+from compositegp.posteriors.recursion import carry_over, take_in_segment
+from compositegp.validation import check_count, check_kernel, check_points
 
 FLAT = 1e-10
 """Precision of a coefficient with a flat prior, over the latent's: a standard deviation of 10⁵ of its own."""
 
 
+class Model(NamedTuple):
+    """The model that a belief is under.
+
+    Attributes
+    ----------
+    kernel : scikit-learn kernel or None
+    mean : MeanModel or None
+    """
+
+    kernel: Kernel | None
+    mean: MeanModel | None
+
+
 class Whitened(NamedTuple):
-    """A belief in the coordinates (ξ, β) of its prior: what an update needs to carry.
+    """A belief in the coordinates (ξ, β) of its prior, with the model that it is under: what an update needs.
 
     Attributes
     ----------
     latent : Latent
-    location : array of shape (r + q,)
-        Mean of (ξ, β).
+    location : array of shape (r + q, t)
+        Means of (ξ, β), one column for each output.
     scale : array of shape (r + q, r + q)
         scale · scaleᵀ is their covariance.
     natural : Evidence or None
         Prior and evidence so far as natural parameters, where there are coefficients β: a flat prior has no other
         form.
+    kernel : scikit-learn kernel or None
+    mean : MeanModel or None
+        Of the model; both are None where they are not known any more, as in a belief that was read from a file.
     """
 
     latent: Latent
     location: Floats
     scale: Floats
     natural: Evidence | None = None
+    kernel: Kernel | None = None
+    mean: MeanModel | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Belief:
     """A Gaussian belief about the noise-free latent z at M points.
 
-    The covariance is kept as a root, so it is symmetric and positive semi-definite by construction.
+    The covariance is kept as a root, so it is symmetric and positive semi-definite by construction. Several outputs
+    share it: they have one kernel and one factorisation.
 
     Attributes
     ----------
-    mean : array of shape (M,)
+    mean : array of shape (M,), or (M, t) for t outputs
     root : array of shape (M, r)
         root · rootᵀ is the covariance.
     whitened : Whitened or None
         The same belief in the coordinates of its prior; None for a belief that came by way of inducing
         points, which takes no further segments.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> belief = prior(RBF() + WhiteKernel(0.1), [[0.0], [1.0]])
+    >>> belief = belief.update([[0.1], [0.4]], [1.0, 1.2]).update([[0.9]], [2.0])
+    >>> belief.mean.round(1)
+    array([0.9, 1.8])
     """
 
     mean: Floats
@@ -60,26 +107,33 @@ class Belief:
     whitened: Whitened | None = None
 
     @classmethod
-    def of(cls, whitened: Whitened) -> "Belief":
+    def of(cls, whitened: Whitened, outputs: tuple[int, ...] = ()) -> "Belief":
         """Belief about z from one about ξ."""
         coordinates = whitened.latent.coordinates
         mean = whitened.latent.mean + coordinates @ whitened.location
-        return cls(mean, coordinates @ whitened.scale, whitened)
+        return cls(mean.reshape(-1, *outputs), coordinates @ whitened.scale, whitened)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The shape of the outputs: () for one, (t,) for t of them."""
+        return self.mean.shape[1:]
 
     @cached_property
     def variance(self) -> Floats:
-        """Variances of z, shape (M,)."""
+        """Variances of z, shape (M,); outputs share them."""
         return np.asarray(np.einsum("mr,mr->m", self.root, self.root))
 
     @cached_property
     def covariance(self) -> Floats:
-        """Covariance of z, shape (M, M)."""
+        """Covariance of z, shape (M, M); outputs share it."""
         return np.asarray(self.root @ self.root.T)
 
     @property
     def coefficients(self) -> Floats:
-        """Means of the mean function's coefficients, shape (q,); empty where they are not part of the belief."""
-        return np.empty(0) if self.whitened is None else self.whitened.location[self._n_directions :]
+        """Means of the mean function's coefficients, shape (q,) or (q, t); empty where they are not in the belief."""
+        if self.whitened is None:
+            return np.empty(0)
+        return self.whitened.location[self._n_directions :].reshape(-1, *self.outputs)
 
     @property
     def coefficient_covariance(self) -> Floats:
@@ -98,12 +152,80 @@ class Belief:
         """Standard deviations of z, shape (M,)."""
         return np.sqrt(self.variance)
 
-    def sample(self, n_draws: int = 1, random_state: Any = None) -> Floats:
-        """Draw joint values of z: shape (n_draws, M)."""
-        normal = check_random_state(random_state).standard_normal(
-            (check_count(n_draws, "n_draws"), self.root.shape[1])
+    def update(self, X_k: ArrayLike, y_k: ArrayLike, *, noise_variance: ArrayLike | None = None) -> "Belief":
+        """Belief after one more segment of data; this one stays as it is.
+
+        Segments in any order, one call each, give the belief of `posterior` with `Composite.marginal`; a single segment
+        with all the data gives the exact Gaussian process. Unknown coefficients of the mean are learned as the
+        segments come: they are part of the latent, so that segments which share a pattern through the mean do not
+        count it twice.
+
+        Parameters
+        ----------
+        X_k : array of shape (n, d)
+        y_k : array of shape (n,) or (n, t)
+        noise_variance : None, number or array of shape (n,)
+            Noise variances of the points, in addition to the kernel's own.
+
+        Returns
+        -------
+        Belief
+        """
+        model, points = self._model("update"), self._whitened("update").latent.points
+        data = Observations.checked(
+            model.kernel,
+            X_k,
+            y_k,
+            mean=model.mean,
+            noise_variance=noise_variance,
+            n_columns=points.shape[1],
+            names=("X_k", "y_k"),
         )
-        return np.asarray(self.mean + normal @ self.root.T)
+        return self.take_in(data)
+
+    @use_device(None)
+    def take_in(self, data: Observations) -> "Belief":
+        """Belief after one more segment, which has been checked and is under the model of this belief."""
+        latent, location, scale, natural, *_ = self._whitened("update")
+        if location.shape[1] > 1 and location.shape[1] != data.n_outputs:
+            raise ValueError(
+                f"y_k has {data.n_outputs} output(s), but the belief is about {location.shape[1]}. Give all of them."
+            )
+        model = Model(data.kernel, data.mean)
+        with blas_threads_for(max(len(data.X), len(latent.points))):
+            (factored,) = factor_stacks(data, Composite.full(len(data.X)))
+            if natural is not None:
+                total = natural.plus(collect_evidence(data.kernel, latent, factored))
+                return condition(latent, total, model, data.outputs)
+            if not len(location):
+                return self
+            moments = take_in_segment(data, factored, latent, location, scale)
+            return Belief.of(Whitened(latent, *moments, None, *model), data.outputs)
+
+    def under(self, kernel: Kernel) -> "Belief":
+        """The belief that the same evidence gives under another kernel: p(z) is exchanged, and nothing else."""
+        old, location, scale, natural, _, mean = self._whitened("change the kernel of")
+        new = Latent.prior(kernel, old.points, MeanModel(lambda _: old.mean, lambda _: old.basis, None))
+        total = carry_over(old, new, location, scale, natural)
+        return condition(new, total, Model(kernel, mean), self.outputs)
+
+    def _whitened(self, what: str) -> Whitened:
+        if self.whitened is None:
+            raise ValueError(
+                f"Cannot {what} {self!r}: it came by way of inducing points or of an Estimated mean. Begin with "
+                "prior(kernel, Z), or with a posterior that has neither."
+            )
+        return self.whitened
+
+    def _model(self, what: str) -> Model:
+        whitened = self._whitened(what)
+        return Model(whitened.kernel, whitened.mean)
+
+    def sample(self, n_draws: int = 1, random_state: Any = None) -> Floats:
+        """Draw joint values of z: shape (n_draws, M), or (n_draws, M, t) for t outputs."""
+        count = (check_count(n_draws, "n_draws"), *self.outputs, self.root.shape[1])
+        normal = check_random_state(random_state).standard_normal(count)
+        return np.asarray(self.mean + np.moveaxis(normal @ self.root.T, -1, 1))
 
     def __repr__(self) -> str:
         return f"Belief(about {len(self.mean)} latent value(s))"
@@ -114,12 +236,18 @@ class Marginals(NamedTuple):
 
     Attributes
     ----------
-    mean : array of shape (M,)
+    mean : array of shape (M,), or (M, t) for t outputs
     variance : array of shape (M,)
+        Outputs share it.
     """
 
     mean: Floats
     variance: Floats
+
+
+def empty_marginals(count: int, outputs: tuple[int, ...]) -> Marginals:
+    """Room for the beliefs about `count` values of each output."""
+    return Marginals(np.empty((count, *outputs)), np.empty(count))
 
 
 def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
@@ -138,12 +266,17 @@ def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
     -------
     Belief
     """
-    model = as_mean(mean)
-    latent = Latent.prior(check_kernel(kernel), check_points(Z, "Z"), model)
-    if model.coefficients is not None:
-        return condition(latent, prior_evidence(latent, model.coefficients))
+    return prior_of(clone(check_kernel(kernel)), check_points(Z, "Z"), as_mean(mean))
+
+
+def prior_of(kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
+    """Belief before any data, from values that have been checked."""
+    latent = Latent.prior(kernel, Z, mean)
+    model = Model(kernel, mean)
+    if mean.coefficients is not None:
+        return condition(latent, prior_evidence(latent, mean.coefficients), model)
     r = latent.root.shape[1]
-    return Belief.of(Whitened(latent, np.zeros(r), np.eye(r)))
+    return Belief.of(Whitened(latent, np.zeros((r, 1)), np.eye(r), None, *model))
 
 
 def prior_evidence(latent: Latent, coefficients: Basis | Estimated | None) -> Evidence:
@@ -152,36 +285,39 @@ def prior_evidence(latent: Latent, coefficients: Basis | Estimated | None) -> Ev
     if coefficients is not None:
         r, q = latent.root.shape[1], latent.basis.shape[1]
         sizes = (latent.basis**2).mean(axis=0)
-        flat = FLAT / (latent.variance or 1.0) * np.diag(np.where(sizes > 0, sizes, 1.0)), np.zeros(q)
-        precision, mean = gaussian_prior(coefficients, q) or flat
+        flat = FLAT / (latent.variance or 1.0) * np.diag(np.where(sizes > 0, sizes, 1.0))
+        precision, mean = gaussian_prior(coefficients, q) or Prior(flat, np.zeros((q, 1)))
         total.precision[r:, r:] = precision
+        if mean.shape[1] > 1:
+            total = Evidence(total.precision, np.zeros((r + q, mean.shape[1])))
         total.shift[r:] = precision @ mean
     return total
 
 
-def condition(latent: Latent, total: Evidence) -> Belief:
+def condition(latent: Latent, total: Evidence, model: Model, outputs: tuple[int, ...] = ()) -> Belief:
     """Belief about a latent from the prior of ξ and the sum of all evidence, that about β before the data included."""
     # docs/theory.md: posterior precision I + Σ w Λ, mean μ_z + L (I + Σ w Λ)⁻¹ Σ w η
     r = latent.root.shape[1]
     precision = 0.5 * (total.precision + total.precision.T)
     precision[np.arange(r), np.arange(r)] += 1.0
-    location, scale = _moments(precision, total.shift[:, None])
+    location, scale = _moments(precision, total.shift)
     natural = total if latent.basis.shape[1] else None
-    return Belief.of(Whitened(latent, location[:, 0], scale, natural))
+    return Belief.of(Whitened(latent, location, scale, natural, *model), outputs)
 
 
-def condition_on_estimate(latent: Latent, total: Evidence, estimate: Estimated) -> Belief:
+def condition_on_estimate(latent: Latent, total: Evidence, estimate: Estimated, outputs: tuple[int, ...]) -> Belief:
     """Belief about z where β was estimated elsewhere: the estimate's error adds to that of z (universal kriging)."""
     r, q = latent.root.shape[1], latent.basis.shape[1]
-    beta = check_targets(estimate.coefficients, q, "coefficients")
+    beta = check_coefficients(estimate.coefficients, q)
     covariance = check_covariance(estimate.covariance, q)
     precision = 0.5 * (total.precision[:r, :r] + total.precision[:r, :r].T) + np.eye(r)
-    explained = np.concatenate([total.shift[:r, None], total.precision[:r, r:]], axis=1)
+    t = total.shift.shape[1]
+    explained = np.concatenate([total.shift[:r], total.precision[:r, r:]], axis=1)
     solved, scale = _moments(precision, explained)
-    location = solved[:, 0] - solved[:, 1:] @ beta
-    sensitivity = latent.basis - latent.root @ solved[:, 1:]  # of the mean of z to β
+    location = solved[:, :t] - solved[:, t:] @ beta
+    sensitivity = latent.basis - latent.root @ solved[:, t:]  # of the mean of z to β
     return Belief(
-        latent.mean + latent.basis @ beta + latent.root @ location,
+        (latent.mean + latent.basis @ beta + latent.root @ location).reshape(-1, *outputs),
         np.concatenate([latent.root @ scale, sensitivity @ psd_root(covariance)], axis=1),
     )
 

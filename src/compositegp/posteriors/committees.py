@@ -43,9 +43,11 @@ class Experts:
 
     Attributes
     ----------
-    prior_mean, prior_variance : arrays of shape (M,)
+    prior_mean : array of shape (M, t)
+    prior_variance : array of shape (M,)
         Before any expert; with a communication set, given that set.
-    mean, variance : arrays of shape (K, M)
+    mean : array of shape (K, M, t)
+    variance : array of shape (K, M)
         Given segment k (and the communication set).
     """
 
@@ -63,8 +65,9 @@ class Experts:
         prior_precision = 1 / self.prior_variance
         precision = prior_exponent * prior_precision + (weights * (1 / self.variance - prior_precision)).sum(axis=0)
         precision = np.where(precision > 0, precision, prior_precision)  # no expert has a say
-        shift = (weights * (self.mean - self.prior_mean) / self.variance).sum(axis=0)
-        return Marginals(self.prior_mean + shift / precision, 1 / precision)
+        shares = weights / self.variance
+        shift = (shares[..., None] * (self.mean - self.prior_mean)).sum(axis=0)
+        return Marginals(self.prior_mean + shift / precision[:, None], 1 / precision)
 
 
 def committee(
@@ -100,22 +103,37 @@ def committee(
     Returns
     -------
     Marginals
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 10, 40)[:, None]
+    >>> found = committee(RBF() + WhiteKernel(0.01), X, np.sin(X[:, 0]), [[5.0]], [np.arange(20), np.arange(20, 40)])
+    >>> found.mean.round(1)
+    array([-1.])
     """
     weights = _check_rule(rule, weights)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     if data.mean.coefficients is not None:
         raise ValueError("mean must be known for a committee: None, a number or a function of points.")
-    points = check_points(Z, "Z", data.X.shape[1])
+    return ask_committee(data, check_points(Z, "Z", data.X.shape[1]), segments, rule, weights, communication)
+
+
+def ask_committee(
+    data: Observations, Z: Floats, segments: Any, rule: str, weights: str | None = None, communication: Any = None
+) -> Marginals:
+    """Predict by a committee, from data that have been checked and whose mean is known: see `committee`."""
+    weights = _DEFAULT_WEIGHTS[rule] if weights is None else weights
     if rule == "grbcm":
         shared, parts = _communication(segments, communication)
     elif communication is None:
         shared, parts = None, check_index_sets(segments, "segments")
     else:
         raise ValueError(f"communication is for rule grbcm; found rule {rule!r}.")
-    experts = _ask(data, points, parts, shared)
+    experts = _ask(data, Z, parts, shared)
     K = len(experts.mean)
     if not K:  # the communication set is all there is
-        return Marginals(experts.prior_mean, experts.prior_variance)
+        return Marginals(experts.prior_mean.reshape(-1, *data.outputs), experts.prior_variance)
     if weights == "entropy":
         beta = experts.entropy_changes()
         if rule == "gpoe":
@@ -124,8 +142,9 @@ def committee(
         elif rule == "grbcm":
             beta[0] = 1.0  # Liu et al. (2018): the first expert beside the communication set counts in full
     else:
-        beta = np.full(experts.mean.shape, 1.0 if weights == "unit" else 1 / K)
-    return experts.combine(beta, prior_exponent=beta.sum(axis=0) if rule in ("poe", "gpoe") else 1.0)
+        beta = np.full(experts.variance.shape, 1.0 if weights == "unit" else 1 / K)
+    found = experts.combine(beta, prior_exponent=beta.sum(axis=0) if rule in ("poe", "gpoe") else 1.0)
+    return Marginals(found.mean.reshape(-1, *data.outputs), found.variance)
 
 
 def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
@@ -133,7 +152,7 @@ def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
     K, M = len(parts), len(Z)
     prior_variance = np.maximum(diagonal(data.kernel, Z, noise=False), _LEAST_VARIANCE)
     # The first row: the communication set alone.
-    explained, shift = np.zeros((K + 1, M)), np.zeros((K + 1, M))
+    explained, shift = np.zeros((K + 1, M)), np.zeros((K + 1, M, data.n_outputs))
     if shared is None:
         composite = Composite.marginal(parts)
         first_expert = 1
@@ -143,9 +162,9 @@ def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
     with blas_threads_for(composite.largest_block):
         for factored in factor_stacks(data, composite):
             V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(Z, factored.points)))
-            rows = factored.stack.numbers + first_expert
+            rows = factored.stack.segment_numbers + first_expert
             explained[rows] = fetch((V * V).sum(1))
-            shift[rows] = fetch((V.mT @ factored.innovations[..., -1:])[..., 0])
+            shift[rows] = fetch(V.mT @ factored.innovations)
     # An expert may not claim to know a value exactly.
     floor = JITTER_START * prior_variance
     variance = np.maximum(prior_variance - explained, floor)

@@ -18,8 +18,8 @@ from compositegp.composite import (
     factor_stacks,
 )
 from compositegp.means import Estimated
-from compositegp.posteriors.belief import Belief, condition, condition_on_estimate, prior_evidence
-from compositegp.posteriors.inducing import project
+from compositegp.posteriors.belief import Belief, Model, condition, condition_on_estimate, prior_evidence
+from compositegp.posteriors.inducing import project_belief
 from compositegp.validation import check_points
 
 
@@ -109,7 +109,7 @@ def _posterior(
     if inducing is not None:
         inducing_points = check_points(inducing, "inducing", data.X.shape[1])
         about_u = belief_about_inducing(data, composite, stacks, inducing_points)
-        return project(about_u, data.kernel, points, mean=data.mean)
+        return project_belief(about_u, data.kernel, points, data.mean)
     latent, total = _evidence(data, composite, stacks, points)
     return believe(data, latent, total)
 
@@ -119,15 +119,17 @@ def belief_about_inducing(
 ) -> Belief:
     """Belief about the latent values at inducing points; an estimated mean is the prior that the data update."""
     latent, total = _evidence(data, composite, stacks, points)
-    return condition(latent, total.plus(prior_evidence(latent, data.mean.coefficients)))
+    total = total.plus(prior_evidence(latent, data.mean.coefficients))
+    return condition(latent, total, Model(data.kernel, data.mean), data.outputs)
 
 
 def believe(data: Observations, latent: Latent, total: Evidence) -> Belief:
     """Belief about a latent from the evidence of all the terms."""
     coefficients = data.mean.coefficients
     if isinstance(coefficients, Estimated):
-        return condition_on_estimate(latent, total, coefficients)
-    return condition(latent, total.plus(prior_evidence(latent, coefficients)))
+        return condition_on_estimate(latent, total, coefficients, data.outputs)
+    total = total.plus(prior_evidence(latent, coefficients))
+    return condition(latent, total, Model(data.kernel, data.mean), data.outputs)
 
 
 def _evidence(

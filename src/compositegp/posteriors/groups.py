@@ -17,12 +17,13 @@ from compositegp.composite import (
     Observations,
     collect_evidence,
     factor_stacks,
-    segment,
+    partition,
 )
+from compositegp.kernels import in_length_scales
 from compositegp.means import Basis
-from compositegp.posteriors.belief import Belief, Marginals
+from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
 from compositegp.posteriors.composite_posterior import FactoredComposite, believe
-from compositegp.posteriors.inducing import project
+from compositegp.posteriors.inducing import project_belief
 
 NEGLIGIBLE = 1e-7
 """What all the blocks that are skipped may change, over the prior standard deviation of a latent value."""
@@ -31,7 +32,7 @@ _EVIDENCE_ELEMENTS = 2**23  # matrix elements of evidence held at once, over the
 
 
 def predict_groups(
-    factored: FactoredComposite, Z: Floats, group_size: int, *, n_jobs: int | None = None, skip: bool = True
+    factored: FactoredComposite, Z: Floats, group_size: int, *, n_jobs: int | None = None
 ) -> Marginals:
     """Predict by a composite, the test points being taken in groups, each a joint latent.
 
@@ -44,8 +45,6 @@ def predict_groups(
         Test points in a group, at most. Groups are local (`segment`, in the kernel's length scales).
     n_jobs : int, optional
         Processes to use, as in joblib.
-    skip : bool
-        Skip the blocks that cannot matter to a group: those that a bound shows to change less than `NEGLIGIBLE`.
 
     Returns
     -------
@@ -56,7 +55,7 @@ def predict_groups(
         current_device() is not None or composite.n_blocks == 1
     ):  # one block is best factorised once, by all the cores
         n_jobs = 1
-    groups = segment(Z, group_size, kernel=data.kernel)
+    groups = partition(in_length_scales(data.kernel, Z), group_size)
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)
     if n_jobs not in (None, 1):  # as many tasks as keep the cores busy; each has to factorise anew
@@ -70,20 +69,19 @@ def predict_groups(
                 factored.stacks if n_jobs in (None, 1) else (),
                 Z[np.concatenate(task)],
                 [len(group) for group in task],
-                skip,
             )
             for task in tasks
         )
-    return _in_order(tasks, found, len(Z))
+    return _in_order(tasks, found, len(Z), data.outputs)
 
 
 def project_groups(about_u: Belief, data: Observations, Z: Floats, group_size: int) -> Marginals:
     """Predict from a belief about inducing variables, some test points at a time."""
-    result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
+    result = empty_marginals(len(Z), data.outputs)
     with blas_threads_for(group_size):
         for start in range(0, len(Z), group_size):
             part = slice(start, start + group_size)
-            belief = project(about_u, data.kernel, Z[part], mean=data.mean)
+            belief = project_belief(about_u, data.kernel, Z[part], data.mean)
             result.mean[part], result.variance[part] = belief.mean, belief.variance
     return result
 
@@ -94,13 +92,12 @@ def _predict(
     stacks: Iterable[FactoredStack],
     Z: Floats,
     sizes: list[int],
-    skip: bool,
 ) -> list[Marginals]:
     """Beliefs about groups of the given sizes, which follow each other in `Z`."""
     parts = np.split(Z, np.cumsum(sizes)[:-1])
     with blas_threads_for(max(composite.largest_block, *sizes) if composite.n_blocks == 1 else 0):
         latents = [Latent.prior(data.kernel, part, data.mean) for part in parts]
-        totals = gather(data, composite, stacks or factor_stacks(data, composite), latents, skip)
+        totals = gather(data, composite, stacks or factor_stacks(data, composite), latents)
         beliefs = (believe(data, latent, total) for latent, total in zip(latents, totals, strict=True))
         return [Marginals(belief.mean, belief.variance) for belief in beliefs]
 
@@ -110,17 +107,17 @@ def gather(
     composite: Composite,
     stacks: Iterable[FactoredStack],
     latents: list[Latent],
-    skip: bool,
     n_blocks: int | None = None,
 ) -> list[Evidence]:
     """Evidence of a composite about each of several latents, each block being factorised once.
 
+    Blocks that cannot matter to a latent, because a bound shows them to change less than `NEGLIGIBLE`, are skipped.
     What is skipped is negligible even if all of `n_blocks`, those of this composite if left out, were skipped too.
     """
     totals = [Evidence.none(latent) for latent in latents]
     matters = np.ones((len(latents), composite.n_blocks), dtype=bool)
     # Coefficients of the mean that are part of the latent are told by every block, near or far.
-    if skip and not isinstance(data.mean.coefficients, Basis):
+    if not isinstance(data.mean.coefficients, Basis):
         influence = Influence(data, composite)
         for number, latent in enumerate(latents):
             matters[number] = influence.bounds(latent) > NEGLIGIBLE / (n_blocks or composite.n_blocks)
@@ -134,8 +131,8 @@ def gather(
     return totals
 
 
-def _in_order(tasks: list[list[Indices]], found: Any, count: int) -> Marginals:
-    result = Marginals(np.empty(count), np.empty(count))
+def _in_order(tasks: list[list[Indices]], found: Any, count: int, outputs: tuple[int, ...]) -> Marginals:
+    result = empty_marginals(count, outputs)
     for groups, marginals in zip(tasks, found, strict=True):
         for group, (means, variances) in zip(groups, marginals, strict=True):
             result.mean[group], result.variance[group] = means, variances

@@ -3,16 +3,17 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import psd_root
+from compositegp.backend import Floats, psd_root
 from compositegp.kernels import gram
-from compositegp.means import as_mean
+from compositegp.means import MeanModel, as_mean
 from compositegp.posteriors.belief import Belief
 from compositegp.validation import check_kernel, check_points
 
 
-def project(belief: Belief, kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
+def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: Any = None) -> Belief:
     """Belief about the latent values at `Z` from one about those at other points, by p(z | u).
 
     Parameters
@@ -28,21 +29,35 @@ def project(belief: Belief, kernel: Kernel, Z: Any, *, mean: Any = None) -> Beli
     -------
     Belief
         It takes no further segments: update the belief about u, and project that again.
+
+    Examples
+    --------
+    >>> from compositegp import prior
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel = RBF() + WhiteKernel(0.1)
+    >>> about_u = prior(kernel, [[0.0], [1.0], [2.0]]).update([[0.1], [1.9]], [0.0, 1.0])
+    >>> project(about_u, kernel, [[1.0], [1.5]]).mean.round(1)
+    array([0.5, 0.8])
     """
     if not isinstance(belief, Belief) or belief.whitened is None:
         raise ValueError(
-            f"belief must come from prior, update or posterior without inducing points; found {belief!r}."
+            f"belief must come from prior, an update or a posterior without inducing points; found {belief!r}."
         )
-    latent, location, scale, _ = belief.whitened
-    points = check_points(Z, "Z", latent.points.shape[1])
-    model = as_mean(mean)
+    points = check_points(Z, "Z", belief.whitened.latent.points.shape[1])
+    return project_belief(belief, check_kernel(kernel), points, as_mean(mean))
+
+
+def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
+    """Belief about the latent values at `Z` by p(z | u), from values that have been checked: see `project`."""
+    assert belief.whitened is not None
+    latent, location, scale, *_ = belief.whitened
     # z = μ_z + loading · ξ_u + remainder, the remainder independent of u with covariance Σ_zz − Q_zz
-    loading = latent.whiten(gram(check_kernel(kernel), points, latent.points))
-    remainder = psd_root(gram(kernel, points, points) - loading @ loading.T)
-    coordinates = np.concatenate([loading, model.columns(points)], axis=1)
+    loading = latent.whiten(gram(kernel, Z, latent.points))
+    remainder = psd_root(gram(kernel, Z, Z) - loading @ loading.T)
+    coordinates = np.concatenate([loading, mean.columns(Z)], axis=1)
     if coordinates.shape[1] != len(location):
         raise ValueError("mean is not the one that belief began with. Pass the same mean to both.")
     return Belief(
-        model.values(points) + coordinates @ location,
+        (mean.values(Z) + coordinates @ location).reshape(-1, *belief.outputs),
         np.concatenate([coordinates @ scale, remainder], axis=1),
     )

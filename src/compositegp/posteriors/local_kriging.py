@@ -9,31 +9,35 @@ from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import (
+    Array,
     Floats,
     Indices,
     blas_threads_for,
     current_device,
-    diagonals,
     fetch,
     keep_freed_memory,
     like,
     psd_root,
     solve_lower,
 )
-from compositegp.composite import Observations, Stack, batches, factor_covariance, segment
+from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
-from compositegp.means import Estimated, gaussian_prior
-from compositegp.posteriors.belief import Marginals
+from compositegp.means import Estimated, NormalEquations, check_coefficients, gaussian_prior
+from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
 from compositegp.posteriors.neighbor_search import Neighbours
 from compositegp.validation import check_count, check_points
 
-_TASK_GROUPS = 64
-_UNTOLD = 1e-10  # eigenvalue of a scaled information matrix under which it tells nothing
-_HELD_NEIGHBOURS = 2**22  # indices of neighbours held at once
-_FEW_COLUMNS, _GROUP = 4, 32
-_CLOSE = 0.5  # radius of a group, over the distance from its centre to the last of its observations, at most
-_SMALLER = 4  # times that groups which are not close together are made smaller
-_CANDIDATES = 2  # nearest points of the centre of a group, for each point wanted, among which the group chooses
+N_NEIGHBORS = 512
+"""Observations that a test point is predicted from, unless a user says otherwise."""
+
+# Found by benchmarks/estimator.py on the satellite field and benchmarks/scale.py profile.
+_TASK_GROUPS = 64  # groups of test points in one parallel task
+_HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
+_FEW_COLUMNS = 4  # up to this many columns test points that are close together share their neighbors
+_GROUP = 32  # test points that share their neighbors, at most
+_CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
+_SMALLER = 4  # groups that are not close together are made this many times smaller
+_CANDIDATES = 2  # nearest points of the center of a group that are looked at, for each one wanted
 
 
 def default_group_size(n_columns: int) -> int:
@@ -47,7 +51,7 @@ def nearest(
     y: Any,
     Z: Any,
     *,
-    size: int = 256,
+    n_neighbors: int = N_NEIGHBORS,
     group_size: int = 1,
     mean: Any = None,
     noise_variance: Any = None,
@@ -55,15 +59,15 @@ def nearest(
 ) -> Marginals:
     """Predict each latent value at `Z` from the observations nearest to it.
 
-    The test points are taken in groups; the `size` observations nearest to a group are the one term of its composite,
-    so that each group has the exact Gaussian process given those (local kriging). Nearness is measured in the kernel's
-    length scales. Larger groups share the work of a factorisation.
+    The test points are taken in groups; the `n_neighbors` observations nearest to a group are the one term of its
+    composite, so that each group has the exact Gaussian process given those (local kriging). Nearness is measured in
+    the kernel's length scales. Larger groups share the work of a factorisation.
 
     Parameters
     ----------
     kernel, X, y, Z, noise_variance
         As for `posterior`.
-    size : int
+    n_neighbors : int
         Observations in a term; all of them if there are fewer.
     group_size : int
         Test points in a group, at most.
@@ -78,10 +82,17 @@ def nearest(
     -------
     Marginals
         Means and variances, shape (M,).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 100, 1000)[:, None]
+    >>> nearest(RBF() + WhiteKernel(0.01), X, np.sin(X[:, 0]), [[20.0], [50.0]], n_neighbors=64).mean.round(1)
+    array([ 0.9, -0.3])
     """
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     points = check_points(Z, "Z", data.X.shape[1])
-    size, group_size = check_count(size, "size"), check_count(group_size, "group_size")
+    size, group_size = check_count(n_neighbors, "n_neighbors"), check_count(group_size, "group_size")
     return NearestPredictor(data).predict(points, size, group_size, n_jobs=n_jobs)
 
 
@@ -102,8 +113,8 @@ class NearestPredictor:
         """Predict each latent value at `Z`: see `nearest`."""
         size = min(size, len(self.data.X))
         tests = in_length_scales(self.data.kernel, Z)
-        result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
-        step = max(1, _HELD_NEIGHBOURS // (_CANDIDATES * size))
+        result = empty_marginals(len(Z), self.data.outputs)
+        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
         groups = self._groups(tests, size, group_size, n_jobs)
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
@@ -117,7 +128,8 @@ class NearestPredictor:
             else:
                 found = [_predict(self.data, _stack(chosen), Z[own]) for own, chosen in tasks]
             for (own, _), (means, variances) in zip(tasks, found, strict=True):
-                result.mean[own], result.variance[own] = means, variances
+                result.mean[own] = means.reshape(*own.shape, *self.data.outputs)
+                result.variance[own] = variances
         return result
 
     def union(self, Z: Floats, size: int, group_size: int) -> Indices:
@@ -139,7 +151,7 @@ class NearestPredictor:
         self, tests: Floats, rows: Indices, size: int, group_size: int, n_jobs: int | None
     ) -> tuple[list[Indices], Indices]:
         """Groups of some of the test points that are close together, and the points of those that are not."""
-        groups = [rows[group] for group in segment(tests[rows], group_size)]
+        groups = [rows[group] for group in partition(tests[rows], group_size)]
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
         reach = self._neighbours.distance_to(centres, size, n_jobs)
         radii = [
@@ -189,73 +201,87 @@ def _blocks(groups: int, n: int) -> Stack:
 def predict_from(data: Observations, sets: Any, Z: Floats) -> Marginals:
     """Predict each of M test points from its own set of observations: `sets` of shape (M, n) hold their indices."""
     mean, variance = _predict(data, _stack(sets), Z[:, None, :])
-    return Marginals(mean[:, 0], variance[:, 0])
+    return Marginals(mean[:, 0].reshape(-1, *data.outputs), variance[:, 0])
 
 
 def _predict(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
-    """Means and variances at test points of shape (groups, g, d)."""
+    """Means (groups, g, t) and variances (groups, g) at test points of shape (groups, g, d)."""
     n = stack.indices.shape[1]
-    means, variances = np.empty(Z.shape[:2]), np.empty(Z.shape[:2])
-    coefficients = _Coefficients(data)
+    means, variances = np.empty((*Z.shape[:2], data.n_outputs)), np.empty(Z.shape[:2])
     keep_freed_memory()
     with blas_threads_for(0):
         for blocks in batches(len(stack), n * n):
-            means[blocks], variances[blocks] = _predict_batch(data, coefficients, stack[blocks], Z[blocks])
+            means[blocks], variances[blocks] = _predict_batch(data, stack[blocks], Z[blocks])
     return means, variances
 
 
-def _predict_batch(
-    data: Observations, coefficients: "_Coefficients", stack: Stack, Z: Floats
-) -> tuple[Floats, Floats]:
+def _predict_batch(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
     points = data.rows("X", stack)
     lower, _ = factor_covariance(data, stack, gram(data.kernel, points))
-    V = solve_lower(lower, gram(data.kernel, points, like(Z, points)))
     columns = solve_lower(lower, data.rows("columns", stack))
+    V = solve_lower(lower, gram(data.kernel, points, like(Z, points)))
+    mean, sensitivity_root = _conditional_mean(data, columns, V, Z)
+    informed = fetch((V * V).sum(1))
+    variance = np.maximum(diagonal(data.kernel, Z, noise=False) - informed, 0.0)
+    return mean, np.asarray(variance + (sensitivity_root**2).sum(axis=-1))
+
+
+def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -> tuple[Floats, Floats]:
+    """Means (blocks, g, t) given each block, and what the error of the mean's coefficients adds: a root (blocks, g, q).
+
+    From C⁻¹ [F y], shape (blocks, n, q + t), and C⁻¹ Σ_kz, shape (blocks, n, g).
+    """
+    q = data.basis.shape[1]
     explained = fetch(V.mT @ columns)  # Σ_zk Σ_kk⁻¹ [F y]
-    normal, informed = fetch(columns.mT @ columns), fetch((V * V).sum(1))
-    prior_variance = diagonal(data.kernel, Z, noise=False)
-    variance = np.maximum(prior_variance - informed, 0.0)
     flat = Z.reshape(-1, Z.shape[-1])
-    mean = data.mean.values(flat).reshape(Z.shape[:2]) + explained[..., -1]
+    mean = data.mean.values(flat).reshape(*Z.shape[:2], -1) + explained[..., q:]
     if data.mean.coefficients is None:
-        return np.asarray(mean), np.asarray(variance)
-    sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :-1]
-    estimates, root = coefficients.estimate(normal)
-    mean = mean + (sensitivity @ estimates[..., None])[..., 0]
-    return np.asarray(mean), np.asarray(variance + ((sensitivity @ root) ** 2).sum(axis=-1))
+        return np.asarray(mean), np.zeros((*Z.shape[:2], 0))
+    sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :q]
+    products = fetch(columns[..., :q].mT @ columns)
+    coefficients, root = _coefficients(data, NormalEquations(products[..., :q], products[..., q:]))
+    return np.asarray(mean + sensitivity @ coefficients), np.asarray(sensitivity @ root)
 
 
-class _Coefficients:
-    """The mean's coefficients in each block: those of the whole, or estimated from the block's own observations."""
+def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> Marginals:
+    """Predict each latent value at `Z` by the exact Gaussian process given one block, which has been factorised.
 
-    def __init__(self, data: Observations) -> None:
-        self._known = data.mean.coefficients
-        q = data.columns.shape[1] - 1
-        self._prior = None
-        if isinstance(self._known, Estimated):
-            self._root = psd_root(np.asarray(self._known.covariance, dtype=np.float64))
-        else:
-            self._prior = gaussian_prior(self._known, q)
+    No algebra over the test points is needed, so that dense test points and data without noise are no difficulty.
+    """
+    result = empty_marginals(len(Z), data.outputs)
+    n = factored.innovations.shape[1]
+    with blas_threads_for(n):
+        for part in batches(len(Z), n):
+            points = Z[None, part]
+            V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(points, factored.points)))
+            mean, sensitivity_root = _conditional_mean(data, factored.innovations, V, points)
+            informed = fetch((V * V).sum(1))[0]
+            variance = np.maximum(diagonal(data.kernel, Z[part], noise=False) - informed, 0.0)
+            result.mean[part] = mean[0].reshape(-1, *data.outputs)
+            result.variance[part] = variance + (sensitivity_root[0] ** 2).sum(axis=-1)
+    return result
 
-    def estimate(self, normal: Floats) -> tuple[Floats, Floats]:
-        """Coefficients, shape (blocks, q), and a root of their covariance, (blocks, q, q).
 
-        From the blocks' normal equations of [F y], shape (blocks, q + 1, q + 1).
-        """
-        blocks, q = len(normal), normal.shape[-1] - 1
-        if isinstance(self._known, Estimated):
-            coefficients = np.asarray(self._known.coefficients, dtype=np.float64)
-            return np.broadcast_to(coefficients, (blocks, q)), np.broadcast_to(
-                self._root, (blocks, *self._root.shape)
-            )
-        information, right = normal[:, :-1, :-1], normal[:, :-1, -1]
-        if self._prior is not None:
-            precision, location = self._prior
-            information, right = information + precision, right + precision @ location
-        units = diagonals(information)
-        units = np.divide(1.0, np.sqrt(units), out=np.zeros_like(units), where=units > 0)
-        values, vectors = np.linalg.eigh(units[:, :, None] * information * units[:, None, :])
-        # What the observations of a term do not tell, as a slope along a line that they are all on, stays at zero.
-        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > _UNTOLD)
-        root = units[:, :, None] * vectors * np.sqrt(inverse)[:, None, :]
-        return np.asarray((root @ (root.transpose(0, 2, 1) @ right[..., None]))[..., 0]), root
+def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Belief:
+    """Joint belief about the latent values at `Z` by the exact Gaussian process given one block."""
+    with blas_threads_for(max(len(Z), factored.innovations.shape[1])):
+        points = Z[None]
+        V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(points, factored.points)))
+        mean, sensitivity_root = _conditional_mean(data, factored.innovations, V, points)
+        root = psd_root(gram(data.kernel, Z, Z) - fetch(V.mT @ V)[0])
+        root = np.concatenate([root, sensitivity_root[0]], axis=1)
+    return Belief(mean[0].reshape(-1, *data.outputs), root)
+
+
+def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, Floats]:
+    """The mean's coefficients in each block, shape (blocks, q, t), and a root of their covariance, (blocks, q, q).
+
+    Those of the whole where they were estimated elsewhere, else from the block's own observations and the prior.
+    """
+    known, q = data.mean.coefficients, data.basis.shape[1]
+    if isinstance(known, Estimated):
+        root = psd_root(np.asarray(known.covariance, dtype=np.float64))
+        return check_coefficients(known.coefficients, q)[None], root[None]
+    own = normal.with_prior(gaussian_prior(known, q))
+    root = own.covariance_root
+    return np.asarray(root @ (np.swapaxes(root, -1, -2) @ own.moment)), root

@@ -1,14 +1,26 @@
 """Predictive distributions in the target's own unit, and scores of them."""
 
-from compositegp.predictive.scores import crps, crps_log_normal
-from compositegp.predictive.target_transforms import AsTheyAre, Log, Transformed, as_target_transform, quantile
+from compositegp.predictive.distribution import PredictiveDistribution
+from compositegp.predictive.families import Family, Normal, StudentT
+from compositegp.predictive.scores import point_scores, score_predictions
+from compositegp.predictive.target_transforms import (
+    IdentityTarget,
+    LogTarget,
+    TargetTransform,
+    TransformedTarget,
+    as_target_transform,
+)
 
 __all__ = [
-    "AsTheyAre",
-    "Log",
-    "Transformed",
+    "Family",
+    "IdentityTarget",
+    "LogTarget",
+    "Normal",
+    "PredictiveDistribution",
+    "StudentT",
+    "TargetTransform",
+    "TransformedTarget",
     "as_target_transform",
-    "crps",
-    "crps_log_normal",
-    "quantile",
+    "point_scores",
+    "score_predictions",
 ]

@@ -1,11 +1,11 @@
-"""Targets on another scale: the model is Gaussian there, and what is predicted is in the user's unit."""
+"""Targets on another scale: the model is Gaussian there, and predictions are in the user's unit."""
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import clone
 
 from compositegp.backend import Floats
@@ -14,49 +14,87 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _LARGEST_EXPONENT = 700.0
 _CHUNK = 2**14  # predictions whose quadrature is done at once
-_LOST = 0.01  # probability of values without an inverse that a mean may do without
+_LOST = 0.01  # share of the probability that may lie where the transformer has no inverse
+_STEP = 1e-5  # step of the numerical derivative, over the spread of the target
 
 
-class AsTheyAre:
-    """The target is modelled as it is."""
+class TargetTransform(ABC):
+    """A monotone map from the user's unit to the scale on which the target is modeled."""
 
-    sign = 1.0
-    """Whether larger values on the model's scale are larger (1) or smaller (−1) in the user's unit."""
+    @property
+    def sign(self) -> Any:
+        """1 where larger values on the model's scale are larger in the user's unit, −1 where they are smaller."""
+        return 1.0
+
+    @abstractmethod
+    def forward(self, y: Floats) -> Floats:
+        """Targets on the model's scale: shape (n,) or (n, t)."""
+
+    @abstractmethod
+    def inverse(self, values: Floats) -> Floats:
+        """Values in the user's unit: shape (n,) or (n, t)."""
+
+    @abstractmethod
+    def log_derivative(self, y: Floats) -> Floats:
+        """Ln |d forward / dy| at values in the user's unit, for densities there."""
+
+    @abstractmethod
+    def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation, in the user's unit, of Gaussians on the model's scale."""
+
+    def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance, in the user's unit, of a joint Gaussian on the model's scale."""
+        raise ValueError(
+            "return_cov needs target_transform=None or 'log'. For another transformer draw joint samples with sample_y."
+        )
+
+
+class IdentityTarget(TargetTransform):
+    """The target is modeled as it is."""
 
     def forward(self, y: Floats) -> Floats:
         """Targets on the model's scale."""
         return y
 
     def inverse(self, values: Floats) -> Floats:
-        """Values in the user's unit, of any shape."""
+        """Values in the user's unit."""
         return values
 
+    def log_derivative(self, y: Floats) -> Floats:
+        """Zero."""
+        return np.zeros(np.shape(y))
+
     def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation, in the user's unit, of Gaussians on the model's scale."""
+        """Mean and standard deviation as they are."""
         return mean, std
 
     def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Mean and covariance, in the user's unit, of a joint Gaussian on the model's scale."""
+        """Mean and covariance as they are."""
         return mean, covariance
 
 
-class Log(AsTheyAre):
-    """The logarithm of the target is modelled: predictions are log-normal and never negative."""
+class LogTarget(TargetTransform):
+    """The logarithm of the target is modeled: predictions are log-normal and never negative."""
 
     def forward(self, y: Floats) -> Floats:
         """Logarithms of the targets, which have to be positive."""
         wrong = y <= 0
         if wrong.any():
+            first = np.unravel_index(int(np.argmax(wrong)), y.shape)
             raise ValueError(
-                f"y has {int(wrong.sum())} value(s) that are not positive, the first {y[np.argmax(wrong)]:g} at index "
-                f'{int(np.argmax(wrong))}: target_transform="log" cannot take their logarithm. Drop them, mark them as '
-                "not observed (NaN), or raise y by a constant of your choice."
+                f"y has {int(wrong.sum())} value(s) that are not positive, the first {y[first]:g} at index "
+                f'{int(first[0])}: target_transform="log" cannot take their logarithm. Drop them, mark them as not '
+                "observed (NaN), or add a constant of your choice to y."
             )
         return np.log(y)
 
     def inverse(self, values: Floats) -> Floats:
         """Exponentials."""
         return np.exp(np.minimum(values, _LARGEST_EXPONENT))
+
+    def log_derivative(self, y: Floats) -> Floats:
+        """−ln y."""
+        return -np.log(y)
 
     def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
         """Mean exp(μ + σ²/2) and standard deviation of log-normal variables."""
@@ -78,21 +116,29 @@ def _log_expm1(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Transformed(AsTheyAre):
-    """The target is modelled as a scikit-learn transformer makes it; moments are by Gauss–Hermite quadrature.
+class TransformedTarget(TargetTransform):
+    """The target is modeled as a scikit-learn transformer makes it; moments are by Gauss–Hermite quadrature.
 
     Attributes
     ----------
-    transformer : fitted scikit-learn transformer of one column, monotone, with inverse_transform
-    sign : float
+    transformer : fitted scikit-learn transformer, monotone in each column, with inverse_transform
+    signs : array of shape () or (t,)
+    spreads : array of shape () or (t,)
+        Standard deviation of the target in the user's unit.
     """
 
     transformer: Any
-    sign: float = 1.0
+    signs: Any = 1.0
+    spreads: Any = 1.0
+
+    @property
+    def sign(self) -> Any:
+        """1 or −1 for each output."""
+        return self.signs
 
     def forward(self, y: Floats) -> Floats:
         """Transformed targets, checked to be finite."""
-        values = np.asarray(self.transformer.transform(y[:, None]), dtype=np.float64).reshape(len(y))
+        values = self._transform(y)
         if not np.isfinite(values).all():
             raise ValueError(
                 f"target_transform {self.transformer!r} makes {int((~np.isfinite(values)).sum())} target(s) that are "
@@ -107,11 +153,46 @@ class Transformed(AsTheyAre):
             raise self._no_inverse(int((~np.isfinite(restored)).sum()))
         return restored
 
+    def log_derivative(self, y: Floats) -> Floats:
+        """By central differences."""
+        step = _STEP * self.spreads
+        with np.errstate(divide="ignore"):
+            rise = np.abs(self._transform(y + step) - self._transform(y - step))
+            return np.asarray(np.log(rise) - np.log(2 * step))
+
+    def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation by quadrature."""
+        found = np.empty((2, *mean.shape))
+        for start in range(0, len(mean), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            # Nodes lead, so that outputs stay in the last axis.
+            values = self._restored_stack(mean[part] + std[part] * _NODES.reshape(-1, *(1,) * mean.ndim))
+            there = np.isfinite(values)
+            weights = there * _WEIGHTS.reshape(-1, *(1,) * mean.ndim)
+            lost = 1 - weights.sum(axis=0)
+            if (lost > _LOST).any():
+                raise self._no_inverse(int((lost > _LOST).sum()))
+            # Nodes far in the tails may have no inverse: the others are used alone.
+            values, weights = np.where(there, values, 0.0), weights / (1 - lost)
+            found[0, part] = expected = (weights * values).sum(axis=0)
+            found[1, part] = np.sqrt((weights * (values - expected) ** 2).sum(axis=0))
+        return found[0], found[1]
+
+    def _transform(self, y: Floats) -> Floats:
+        columns = y.reshape(len(y), -1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(self.transformer.transform(columns), dtype=np.float64).reshape(y.shape)
+
     def _restored(self, values: Floats) -> Floats:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # what has no inverse is looked for below
-            restored = self.transformer.inverse_transform(values.reshape(-1, 1))
+            warnings.simplefilter("ignore", RuntimeWarning)  # values without an inverse are looked for afterwards
+            restored = self.transformer.inverse_transform(values.reshape(len(values), -1))
         return np.asarray(restored, dtype=np.float64).reshape(values.shape)
+
+    def _restored_stack(self, values: Floats) -> Floats:
+        """Values in the user's unit with a leading axis: shape (nodes, n) or (nodes, n, t)."""
+        return self._restored(values.reshape(-1, *values.shape[2:])).reshape(values.shape)
 
     def _no_inverse(self, count: int) -> ValueError:
         return ValueError(
@@ -119,46 +200,19 @@ class Transformed(AsTheyAre):
             "beyond what the transformer maps to. Choose one that covers all numbers, such as 'log'."
         )
 
-    def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation by quadrature."""
-        found = np.empty((2, len(mean)))
-        for start in range(0, len(mean), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            values = self._restored(mean[part, None] + std[part, None] * _NODES)
-            there = np.isfinite(values)
-            lost = 1 - there @ _WEIGHTS
-            if (lost > _LOST).any():
-                raise self._no_inverse(int((lost > _LOST).sum()))
-            # Nodes far in the tails may have no inverse: the others are all there is.
-            values, weights = np.where(there, values, 0.0), there * _WEIGHTS / (1 - lost)[:, None]
-            found[0, part] = expected = (weights * values).sum(axis=1)
-            found[1, part] = np.sqrt((weights * (values - expected[:, None]) ** 2).sum(axis=1))
-        return found[0], found[1]
 
-    def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Not to be had in closed form."""
-        raise ValueError(
-            "return_cov is there without a target_transform and with log. For another transformer draw joint samples "
-            "with sample_y."
-        )
-
-
-def as_target_transform(transform: Any, y: Floats) -> AsTheyAre:
+def as_target_transform(transform: Any, y: Floats) -> TargetTransform:
     """What a user gives as target_transform, fitted to the targets."""
     if transform is None:
-        return AsTheyAre()
+        return IdentityTarget()
     if isinstance(transform, str) and transform == "log":
-        return Log()
+        return LogTarget()
     if hasattr(transform, "fit") and hasattr(transform, "inverse_transform"):
-        fitted = clone(transform).fit(y[:, None])
-        ends = Transformed(fitted).forward(np.array([y.min(), y.max()]))
-        return Transformed(fitted, -1.0 if ends[0] > ends[1] else 1.0)
+        fitted = clone(transform).fit(y.reshape(len(y), -1))
+        low, high = TransformedTarget(fitted).forward(np.stack([y.min(axis=0), y.max(axis=0)]))
+        spreads = np.asarray(y.std(axis=0))
+        return TransformedTarget(fitted, np.where(low > high, -1.0, 1.0), np.where(spreads > 0, spreads, 1.0))
     raise ValueError(
         'target_transform must be None, "log" or a scikit-learn transformer with inverse_transform; found '
         f"{transform!r}."
     )
-
-
-def quantile(transform: AsTheyAre, mean: Floats, std: Floats, level: float) -> Floats:
-    """Quantile, in the user's unit, of Gaussians on the model's scale."""
-    return transform.inverse(mean + transform.sign * std * ndtri(level))

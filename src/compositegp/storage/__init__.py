@@ -2,9 +2,11 @@
 
 from compositegp.storage.archive import read_archive, unreadable, write_archive
 from compositegp.storage.atomic import write_atomically
+from compositegp.storage.objects import storable
 
 __all__ = [
     "read_archive",
+    "storable",
     "unreadable",
     "write_archive",
     "write_atomically",

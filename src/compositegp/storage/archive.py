@@ -40,7 +40,7 @@ def read_archive(path: str | Path, kind: str, version: int) -> dict[str, Any]:
         except Exception as error:  # whatever a damaged archive makes its readers raise
             raise unreadable(path, f"it is truncated, damaged or of another kind ({error})") from error
     if not isinstance(text, dict) or text.get("format") != kind:
-        raise unreadable(path, f"it is no {kind} that compositegp wrote")
+        raise unreadable(path, f"it is not a file of a {kind}")
     if text.get("version") != version:
         raise ValueError(
             f"{path} has version {text.get('version')} of the format, and this release of compositegp reads version "

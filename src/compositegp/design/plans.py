@@ -1,4 +1,4 @@
-"""Ways to split the data and predict, as plans to choose from, and what each of them costs."""
+"""Plans: ways to split the data and predict, and the cost of each."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,9 +15,12 @@ from compositegp.composite import (
     collect_evidence,
     conditioning_sets,
     factor_stacks,
+    partition,
     segment,
 )
+from compositegp.kernels import in_length_scales
 from compositegp.posteriors import NearestPredictor, default_group_size
+from compositegp.prediction import CompositeSum, Nearest
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,11 @@ class Plan:
     segment_size, conditioning_size : int
     n_neighbors : int
         For ``nearest``.
+
+    Examples
+    --------
+    >>> print(Plan("composite", "tree", 256, 128))
+    tree 256 given 128
     """
 
     prediction: str
@@ -44,9 +52,9 @@ class Plan:
     def parameters(self) -> dict[str, Any]:
         """The plan as parameters of `CompositeGPRegressor`."""
         if self.prediction == "nearest":
-            return {"prediction": "nearest", "n_neighbors": self.n_neighbors}
+            return {"prediction": Nearest(self.n_neighbors)}
         return {
-            "prediction": "composite",
+            "prediction": CompositeSum(),
             "segmentation": self.segmentation,
             "segment_size": self.segment_size,
             "conditioning_size": self.conditioning_size,
@@ -59,7 +67,8 @@ class Plan:
 
     def segments(self, data: Observations, random_state: Any) -> list[Indices]:
         """Segments of the data."""
-        return segment(data.X, self.segment_size, self.segmentation, kernel=data.kernel, random_state=random_state)
+        points = in_length_scales(data.kernel, data.X)
+        return partition(points, self.segment_size, self.segmentation or "tree", random_state)
 
     def __str__(self) -> str:
         if self.prediction == "nearest":
@@ -68,14 +77,20 @@ class Plan:
         return f"{self.segmentation} {self.segment_size}{given}"
 
 
-def plans(
+def possible_plans(
     n: int,
     schemes: Iterable[str],
     sizes: Iterable[int],
     conditioning_sizes: Iterable[int],
-    neighbours: Iterable[int],
+    n_neighbors: Iterable[int],
 ) -> list[Plan]:
-    """All the plans that differ for `n` observations."""
+    """All combinations that make sense for `n` observations.
+
+    Examples
+    --------
+    >>> print(*possible_plans(100, ["tree"], [50, 200], [0], [20]), sep=", ")
+    tree 50, nearest 20
+    """
     found = [
         Plan("composite", scheme, size, given)
         for scheme in schemes
@@ -83,11 +98,11 @@ def plans(
         for given in conditioning_sizes
         if size < n and given < n
     ]
-    return found + [Plan("nearest", n_neighbors=count) for count in neighbours if count < n]
+    return found + [Plan("nearest", n_neighbors=count) for count in n_neighbors if count < n]
 
 
 def local_composite(data: Observations, plan: Plan, segments: list[Indices], near: Indices) -> Composite:
-    """A plan's composite, of what it has in a neighbourhood; observations are counted in that."""
+    """The part of a plan's composite that lies in a neighbourhood; indices count the observations of that."""
     place = np.full(len(data.X), -1)
     place[near] = np.arange(len(near))
     inside = [place[part][place[part] >= 0] for part in segments]
@@ -100,7 +115,14 @@ def local_composite(data: Observations, plan: Plan, segments: list[Indices], nea
 
 
 def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1) -> float:
-    """Floating-point operations to predict `n_tests` points from `n` observations."""
+    """Floating-point operations to predict `n_tests` points from `n` observations.
+
+    Examples
+    --------
+    >>> small, large = (flops(Plan("nearest", n_neighbors=size), 10**6, 1000, 128) for size in (256, 512))
+    >>> round(large / small)
+    7
+    """
     size = min(plan.block_size, n)
     if plan.prediction == "nearest":
         shared = default_group_size(n_columns)

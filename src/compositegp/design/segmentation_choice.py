@@ -1,4 +1,4 @@
-"""Design of segmentations: which choice of terms meets a tolerance at the least cost."""
+"""Design of segmentations: the choice of terms that meets a tolerance at the lowest cost."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.analysis.excess_error import observed_covariance
-from compositegp.analysis.linear_predictor import predictor
-from compositegp.analysis.plans import Clock, Plan, flops, local_composite, plans
-from compositegp.analysis.problem import nearest_to, without_data
+from compositegp.analysis import actual_mse, neighborhood, observed_covariance, predictor, without_data
 from compositegp.backend import Floats, Indices
 from compositegp.composite import SCHEMES, Composite, Observations, segment
-from compositegp.kernels import diagonal, gram
+from compositegp.design.plans import Clock, Plan, flops, local_composite, possible_plans
 from compositegp.posteriors import NearestPredictor, default_group_size
 from compositegp.validation import check_count
 
@@ -26,15 +23,21 @@ class Candidate:
     ----------
     plan : Plan
     mse : float
-        Mean squared error, under the model, at the test points that were looked at.
+        Mean squared error, under the model, at the test points that were compared.
     excess : float
-        What it is above the exact Gaussian process's, over that.
+        Its excess over the exact Gaussian process's error, as a part of the latter.
     claimed : float
-        Variance that the belief claims, over the mean squared error: under one is over-confident.
+        Variance that the belief claims, over the mean squared error: below one is over-confident.
     flops : float
-        To predict all the test points.
+        Floating-point operations to predict all the test points.
     seconds : float
-        The same on this machine, on one core.
+        Seconds for that on one core of this machine.
+
+    Examples
+    --------
+    >>> candidate = Candidate(Plan("nearest", n_neighbors=64), 1.2, 0.2, 1.0, 1e7, 0.5)
+    >>> candidate.plan.parameters
+    {'prediction': Nearest(n_neighbors=64)}
     """
 
     plan: Plan
@@ -52,16 +55,24 @@ class Design:
     Attributes
     ----------
     best : Candidate
-        The cheapest that meets the tolerance within the budget; where none does, the most accurate within the budget
-        (or, if all are too dear, of all).
+        The cheapest that meets the tolerance within the budget. If none does: the most accurate within the budget, or
+        of all if none is within the budget.
     candidates : list of Candidate
-        All, cheapest first.
+        All of them, cheapest first.
     exact_mse : float
         Mean squared error of the exact Gaussian process on the neighbourhood.
     meets_tolerance : bool
         Whether `best` does.
     n_points : int
-        Observations in a neighbourhood: fewer than there are, where excess errors are those within it.
+        Observations in a neighbourhood. If there are more in all, excess errors are those within neighbourhoods.
+
+    Examples
+    --------
+    >>> plans = [Plan("nearest", n_neighbors=size) for size in (8, 16, 32)]
+    >>> errors_and_seconds = [(1.5, 0.1), (1.6, 0.2), (1.1, 0.3)]
+    >>> found = [Candidate(p, mse, mse - 1, 1.0, 1e6, s) for p, (mse, s) in zip(plans, errors_and_seconds)]
+    >>> [str(c.plan) for c in Design(found[0], found, 1.0, False, 100).frontier]
+    ['nearest 8', 'nearest 32']
     """
 
     best: Candidate
@@ -72,7 +83,7 @@ class Design:
 
     @property
     def frontier(self) -> list[Candidate]:
-        """The candidates that no cheaper one is as accurate as."""
+        """The Pareto frontier: each candidate is more accurate than all cheaper ones."""
         found: list[Candidate] = []
         for candidate in self.candidates:
             if not found or candidate.mse < found[-1].mse:
@@ -101,7 +112,7 @@ def choose_segmentation(
     schemes: Sequence[str] = SCHEMES,
     sizes: Sequence[int] = (128, 256, 512, 1024),
     conditioning_sizes: Sequence[int] = (0, 256),
-    neighbours: Sequence[int] = (64, 256, 512),
+    n_neighbors: Sequence[int] = (64, 256, 512),
     group_size: int = 128,
     n_groups: int = 2,
     n_points: int = 4096,
@@ -109,7 +120,9 @@ def choose_segmentation(
     random_state: Any = 0,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Design:
-    """Compare ways to split the data and predict, by their error under the model and their cost; no data are needed.
+    """Compare ways to split the data and predict, by their error under the model and by their cost.
+
+    No targets are needed: errors are averaged over data that the model would produce.
 
     Parameters
     ----------
@@ -118,40 +131,52 @@ def choose_segmentation(
     Z : array of shape (M, d)
         The test points that are to be predicted.
     tolerance : float
-        Excess mean squared error, over the exact Gaussian process's, that is allowed.
+        Largest allowed excess of the mean squared error, as a part of the exact Gaussian process's.
     budget : float, optional
         Seconds, on one core of this machine, that predicting all of `Z` may take.
     schemes, sizes, conditioning_sizes : sequences
-        Of `segment`, and of `conditioning_sets`: all combinations are compared.
-    neighbours : sequence of int
-        Sizes of nearest sets to compare with.
+        Arguments of `segment` and of `conditioning_sets`; all combinations are compared.
+    n_neighbors : sequence of int
+        Sizes of the nearest sets to compare with.
     group_size : int
         Test points that a composite predicts together.
     n_groups : int
-        Groups of test points to look at, spread over `Z`.
+        Groups of test points, spread over `Z`, for which errors are computed.
     n_points : int
-        Observations nearest to a group that stand for all, where there are more: errors are those of what each plan has
-        there. What lies beyond is taken to matter to none of them.
+        Errors are computed from this number of observations, those nearest to a group. More distant ones are taken to
+        matter to no plan.
     noise_variance : None, number or array of shape (n,)
     random_state : int, RandomState or None
         For ``random`` segments.
     report : callable
-        Called with the number of plans done, and of all.
+        Called with the number of plans done, and the number of all.
 
     Returns
     -------
     Design
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+    >>> X, Z = np.arange(300.0)[:, None], np.array([[150.5], [151.5]])
+    >>> kernel = Matern(10.0, nu=1.5) + WhiteKernel(0.1)
+    >>> design = choose_segmentation(kernel, X, Z, sizes=[20], conditioning_sizes=[0], n_neighbors=[100])
+    >>> design.meets_tolerance, str(design.best.plan)
+    (True, 'nearest 100')
     """
     data, tests = without_data(kernel, X, Z, noise_variance)
     if not tolerance > 0:
         raise ValueError(f"tolerance must be a positive number, such as 0.05; found {tolerance!r}.")
     if budget is not None and not budget > 0:
         raise ValueError(f"budget must be a positive number of seconds; found {budget!r}.")
+    unknown = [scheme for scheme in schemes if scheme not in SCHEMES]
+    if unknown:
+        raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}; found {unknown[0]!r}.")
     group_size, n_points = check_count(group_size, "group_size"), check_count(n_points, "n_points")
-    compared = plans(len(data.X), schemes, sizes, conditioning_sizes, neighbours)
+    compared = possible_plans(len(data.X), schemes, sizes, conditioning_sizes, n_neighbors)
     if not compared:
         raise ValueError(
-            f"there is nothing to compare: with {len(data.X)} observation(s), sizes and neighbours must have smaller "
+            f"there is nothing to compare: with {len(data.X)} observation(s), sizes and n_neighbors must have smaller "
             "numbers than that."
         )
     places = [
@@ -192,22 +217,16 @@ class _Place:
 
     def __init__(self, data: Observations, Z: Floats, n_points: int) -> None:
         self._data, self._Z = data, Z
-        self._near = nearest_to(data, Z, n_points)
+        self._near = neighborhood(data, Z, n_points)
         self._here = data.take(self._near)
-        self._covariance = observed_covariance(self._here, slice(0, len(self._near)))
-        self._cross = gram(data.kernel, self._here.X, Z)
+        self._covariance = observed_covariance(self._here)  # of all plans
         self.exact = predictor(self._here, Z, Composite.full(len(self._near)), None).claimed_variance
 
     def errors(self, plan: Plan, segments: list[Indices]) -> tuple[Floats, Floats]:
         """Mean squared errors of a plan at each test point, and the variances that it claims."""
-        shared = default_group_size(self._Z.shape[1])
-        if plan.prediction == "nearest":  # an exact GP on its neighbours: it claims what it does
+        if plan.prediction == "nearest":  # an exact GP on its neighbours, whose claimed variance is its error
+            shared = default_group_size(self._Z.shape[1])
             variance = NearestPredictor(self._here).predict(self._Z, plan.n_neighbors, shared).variance
             return variance, variance
-        composite = local_composite(self._data, plan, segments, self._near)
-        found = predictor(self._here, self._Z, composite, None)
-        weights = found.coefficients
-        # E[(z − w y)²] = σ_z² − 2 w Σ_yz + w Σ_yy wᵀ
-        mse = diagonal(self._data.kernel, self._Z, noise=False) - 2 * np.einsum("mn,nm->m", weights, self._cross)
-        mse = mse + np.einsum("mn,mn->m", weights @ self._covariance, weights)
-        return np.asarray(mse), found.claimed_variance
+        found = predictor(self._here, self._Z, local_composite(self._data, plan, segments, self._near), None)
+        return actual_mse(self._here, self._Z, found.coefficients, self._covariance), found.claimed_variance

@@ -1,0 +1,136 @@
+"""The input columns of a table: which are numbers, which are categories, and how they become a matrix."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import OneHotEncoder
+
+from compositegp.backend import Floats
+from compositegp.cli.output import CommandError, note
+from compositegp.cli.tables import (
+    complete_number_column,
+    complete_text_column,
+    has_numbers,
+    has_times,
+    read_table,
+    target_column,
+)
+
+_MOST_LEVELS = 200  # different texts in a column that can be categories
+_MOST_NAMES = 5  # unknown levels that a note lists
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns that a model predicts from.
+
+    Attributes
+    ----------
+    numbers : list of str
+        Numeric columns.
+    levels : dict of lists of str
+        Text columns, each with its different values.
+    """
+
+    numbers: list[str]
+    levels: dict[str, list[str]]
+
+    @classmethod
+    def of_inputs(cls, inputs: pd.DataFrame, path: str | Path) -> "TableColumns":
+        """Find the columns of complete inputs; one that has the same value in every row is left out with a note."""
+        numbers, levels = [], {}
+        for name in inputs.columns:
+            values = inputs[name]
+            if (values == values.iloc[0]).all():
+                note(f"column {name!r} of {path} has the same value in every row. It is not used.")
+            elif has_numbers(values):
+                numbers.append(name)
+            else:
+                levels[name] = sorted(values.unique())
+                if len(levels[name]) > _MOST_LEVELS:
+                    raise CommandError(
+                        f"column {name!r} of {path} has {len(levels[name])} different texts, and at most "
+                        f"{_MOST_LEVELS} can be categories. Leave the column out, or replace the texts by numbers."
+                    )
+        if not numbers and not levels:
+            raise CommandError(f"{path} has no column to learn from: each has the same value in every row.")
+        return cls(numbers, levels)
+
+    def read(self, table: pd.DataFrame, path: str | Path) -> pd.DataFrame:
+        """Check and read these columns of a table; a level that is not known is reported in a note."""
+        missing = [name for name in (*self.numbers, *self.levels) if name not in table.columns]
+        if missing:
+            names = ", ".join(map(repr, missing))
+            raise CommandError(f"{path} lacks the column(s) {names}, which the model was learned from.")
+        cells = {name: complete_number_column(table, name, path) for name in self.numbers}
+        for name, levels in self.levels.items():
+            cells[name] = complete_text_column(table, name, path)
+            unknown = sorted(set(cells[name]) - set(levels))
+            if unknown:
+                names = ", ".join(unknown[:_MOST_NAMES]) + (", …" if len(unknown) > _MOST_NAMES else "")
+                note(f"column {name!r} of {path} has values that the model was not learned from: {names}")
+        return pd.DataFrame(cells)
+
+    def encoder(self) -> ColumnTransformer:
+        """A fitted transformer of `read` tables: numbers pass through, and each level of a text gets a column."""
+        one_hot = OneHotEncoder(
+            categories=[np.array(levels, dtype=object) for levels in self.levels.values()],
+            handle_unknown="ignore",
+            sparse_output=False,
+        )
+        transformer = ColumnTransformer(
+            [("numbers", "passthrough", self.numbers), ("levels", one_hot, list(self.levels))]
+        )
+        # All that fitting would find is known already, so that one row of the right types is enough.
+        cells = dict.fromkeys(self.numbers, 0.0) | {name: levels[0] for name, levels in self.levels.items()}
+        return transformer.fit(pd.DataFrame([cells]).astype(dict.fromkeys(self.levels, object)))
+
+
+class TrainingTable(NamedTuple):
+    """The rows of a file whose target is known.
+
+    Attributes
+    ----------
+    columns : TableColumns
+    inputs : pandas DataFrame of n rows
+    y : array of shape (n,)
+    """
+
+    columns: TableColumns
+    inputs: pd.DataFrame
+    y: Floats
+
+
+def read_training_table(path: str | Path, target: str) -> TrainingTable:
+    """Read a file to learn from. Rows without a target are left out with a note; an empty input cell is an error."""
+    table = read_table(path)
+    y = target_column(table, target, path)
+    inputs = _complete_inputs(table.drop(columns=target), target, path)
+    known = ~np.isnan(y)
+    if known.sum() < 2 or not np.ptp(y[known]):
+        what = "the same value in every row" if known.sum() > 1 else f"{int(known.sum())} value(s)"
+        raise CommandError(f"column {target!r} of {path} has {what}: there is nothing to learn.")
+    if not known.all():
+        note(f"{int((~known).sum())} of {len(y)} rows of {path} have no {target!r}. They are left out.")
+        inputs = inputs[known]
+    columns = TableColumns.of_inputs(inputs, path)
+    return TrainingTable(columns, inputs[[*columns.numbers, *columns.levels]], y[known])
+
+
+def _complete_inputs(table: pd.DataFrame, target: str, path: str | Path) -> pd.DataFrame:
+    """All columns but the target, as numbers or texts, none of them with an empty cell."""
+    if not len(table.columns):
+        raise CommandError(f"{path} has no column besides {target!r} to predict from.")
+    cells = {}
+    for name in table.columns:
+        if has_times(table[name]):
+            raise CommandError(
+                f"column {name!r} of {path} has times. Use compositegp forecast, or leave the column out."
+            )
+        read = complete_number_column if has_numbers(table[name]) else complete_text_column
+        cells[name] = read(table, name, path)
+    return pd.DataFrame(cells)

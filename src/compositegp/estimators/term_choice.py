@@ -1,0 +1,103 @@
+"""An estimator's choice of terms: how segments are made, and what each is conditioned on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, Indices
+from compositegp.composite import (
+    SCHEMES,
+    Composite,
+    Observations,
+    by_labels,
+    check_composite,
+    nearest_earlier,
+    partition,
+)
+from compositegp.kernels import in_length_scales
+from compositegp.learning import LocalSegments
+from compositegp.validation import check_count
+
+CompositeMaker = Callable[[Floats, Kernel], Composite]
+"""A user's own choice of terms: a function of points (n, d) and a kernel."""
+
+
+@dataclass(frozen=True, eq=False)
+class TermChoice:
+    """How the terms of a composite are made from points.
+
+    Attributes
+    ----------
+    segment_size : int
+    segmentation : str
+    conditioning_size : int
+    composite : callable or None
+        A user's own choice of terms, which takes the place of the others.
+    random_state : int, RandomState or None
+    """
+
+    segment_size: int
+    segmentation: str
+    conditioning_size: int
+    composite: CompositeMaker | None
+    random_state: Any
+
+    def check(self) -> None:
+        """Check the values; a ValueError names the one that is wrong."""
+        check_count(self.segment_size, "segment_size")
+        check_count(self.conditioning_size, "conditioning_size", least=0)
+        if not isinstance(self.segmentation, str) or self.segmentation not in SCHEMES:
+            raise ValueError(
+                f"segmentation must be one of {', '.join(SCHEMES)}; found {self.segmentation!r}. Labels of segments go "
+                "to fit(X, y, groups=labels)."
+            )
+        if self.composite is not None and not callable(self.composite):
+            raise ValueError(
+                "composite must be a function of points (n, d) and a kernel that returns a Composite, or None; found "
+                f"{self.composite!r}."
+            )
+
+    def segments(self, X: Floats, kernel: Kernel | None, labels: Any = None) -> list[Indices]:
+        """Segments of points; nearness is in length scales, or before they are known in spreads."""
+        if labels is not None:
+            return by_labels(labels, len(X))
+        if kernel is None:
+            spreads = X.std(axis=0)
+            points = X / np.where(spreads > 0, spreads, 1.0)
+        else:
+            points = in_length_scales(kernel, X)
+        return partition(points, self.segment_size, self.segmentation, self.random_state)
+
+    def composite_of(self, X: Floats, kernel: Kernel, segments: list[Indices]) -> Composite:
+        """The terms: a user's own, or segments, each given the nearest points of those before it."""
+        if self.composite is not None:
+            return self._own(X, kernel)
+        if len(segments) == 1 or not self.conditioning_size:
+            return Composite.of_segments(segments)
+        numbers = np.arange(len(segments))
+        given = nearest_earlier(in_length_scales(kernel, X), segments, self.conditioning_size, numbers)
+        return Composite.conditional_blocks(segments, given, numbers)
+
+    def source(self, data: Observations, labels: Any, conditioned: bool) -> LocalSegments:
+        """The terms that learning reads."""
+        if self.composite is not None:
+            return LocalSegments.checked(data, self._own(data.X, data.kernel), 0)
+        segments = self.segments(data.X, None, labels)
+        return LocalSegments(data, segments, self.conditioning_size if conditioned else 0)
+
+    def _own(self, X: Floats, kernel: Kernel) -> Composite:
+        assert self.composite is not None
+        found = check_composite(self.composite(X, kernel))
+        if found.n_points > len(X):
+            raise ValueError(
+                f"composite names point {found.n_points - 1}, but there are only {len(X)} observation(s)."
+            )
+        return found
+
+    def same_as(self, other: "TermChoice") -> bool:
+        """Whether these make the same terms."""
+        names = ("segment_size", "segmentation", "conditioning_size", "composite")
+        return all(getattr(self, name) == getattr(other, name) for name in names)

@@ -1,0 +1,51 @@
+"""What every method of learning is: parameters, checked, and a way to solve a problem of learning."""
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from compositegp.learning.problem import LearningProblem
+
+STARTS = ("data", "kernel")
+
+
+class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
+    """A method of learning hyper-parameters and mean coefficients from the terms of a composite.
+
+    A subclass stores its parameters in ``__init__``, as scikit-learn's estimators do, and solves a problem in `solve`.
+    It has the parameters `tolerance` and `start`.
+    """
+
+    tolerance: float | None
+    start: str
+
+    def check(self) -> None:
+        """Check the parameters; a ValueError names the one that is wrong."""
+        if self.tolerance is not None and not (isinstance(self.tolerance, Real) and self.tolerance > 0):
+            raise ValueError(f"tolerance must be a positive number or None; found {self.tolerance!r}.")
+        if self.start not in STARTS:
+            raise ValueError(f"start must be data or kernel; found {self.start!r}.")
+
+    @property
+    def conditions(self) -> bool:
+        """Whether segments may be conditioned on each other."""
+        return True
+
+    @abstractmethod
+    def solve(self, problem: LearningProblem) -> None:
+        """Learn: leave the best estimate in ``problem.best``."""
+
+
+def check_method(learning: Any, named: dict[str, type[LearningMethod]]) -> LearningMethod:
+    """A method of learning from a user's choice: one of the named, or an object."""
+    if isinstance(learning, str) and learning in named:
+        return named[learning]()
+    if isinstance(learning, LearningMethod):
+        learning.check()
+        return learning
+    names = ", ".join(repr(name) for name in named)
+    raise ValueError(
+        f"learning must be one of {names} or an object such as CompositeLikelihood(tolerance=0.01); found {learning!r}."
+    )

@@ -1,0 +1,124 @@
+"""Maximum likelihood in one segment, and the running average of such estimates."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from scipy.optimize import minimize
+
+from compositegp.backend import Floats, blas_threads_for, keep_freed_memory
+from compositegp.composite import Observations, Stack, score
+from compositegp.learning.recursive_estimate import RecursiveEstimate
+from compositegp.learning.stopping import on_bound
+
+_RESTART_SPREAD = 2.0  # standard deviation of random starts, in log θ
+
+
+class BlockEstimate(NamedTuple):
+    """Maximum likelihood in one segment.
+
+    Attributes
+    ----------
+    theta : array of shape (p,)
+    fisher : array of shape (p, p)
+        At the estimate.
+    at_bound : boolean array of shape (p,)
+    log_likelihood : float
+    n_points : float
+    """
+
+    theta: Floats
+    fisher: Floats
+    at_bound: Any
+    log_likelihood: float
+    n_points: float
+
+
+class Average(NamedTuple):
+    """Running average of the segments read so far.
+
+    Attributes
+    ----------
+    estimate : RecursiveEstimate
+    log_likelihood : float
+        Sum of the segments' own maxima.
+    n_points : float
+    n_segments : int
+    n_left_out : int
+    n_at_bound : array of shape (p,)
+    """
+
+    estimate: RecursiveEstimate
+    log_likelihood: float
+    n_points: float
+    n_segments: int
+    n_left_out: int
+    n_at_bound: Floats
+
+    @classmethod
+    def empty(cls, p: int) -> "Average":
+        """Before any segment."""
+        return cls(RecursiveEstimate.empty(p), 0.0, 0.0, 0, 0, np.zeros(p, dtype=int))
+
+    @classmethod
+    def known(cls, theta: Floats, information: Floats, n_segments: int, n_points: float) -> "Average":
+        """An estimate with its Fisher information, to be averaged with further ones."""
+        estimate = RecursiveEstimate(information, information @ theta, n_segments, np.diagonal(information).copy())
+        return cls(estimate, 0.0, n_points, n_segments, 0, np.zeros(len(theta), dtype=int))
+
+    def theta_or(self, start: Floats, bounds: Floats) -> Floats:
+        """θ̄ within bounds; where nothing is known, where it began."""
+        theta = np.where(self.estimate.known, self.estimate.theta, start)
+        return np.clip(theta, bounds[:, 0], bounds[:, 1])
+
+    def add(self, found: BlockEstimate | None) -> "Average":
+        """Add a segment's estimate; None is one that failed."""
+        if found is None or not np.isfinite(found.fisher).all():
+            return self._replace(n_segments=self.n_segments + 1, n_left_out=self.n_left_out + 1)
+        # A parameter on its bound says only that the segment knows no better: it is not averaged.
+        inside = np.where(found.at_bound, 0.0, 1.0)
+        return Average(
+            self.estimate.add(found.theta, found.fisher * np.outer(inside, inside)),
+            self.log_likelihood + found.log_likelihood,
+            self.n_points + found.n_points,
+            self.n_segments + 1,
+            self.n_left_out,
+            self.n_at_bound + found.at_bound,
+        )
+
+
+def estimate_block(
+    observations: Observations, stack: Stack, coefficients: Floats, n_restarts: int, seed: int
+) -> BlockEstimate | None:
+    """Maximum likelihood estimate of log θ from one block, by L-BFGS-B within the kernel's bounds; None if it fails."""
+    kernel = observations.kernel
+    bounds = kernel.bounds
+
+    def at(theta: Floats) -> Observations:
+        return observations.with_kernel(kernel.clone_with_theta(theta))
+
+    def objective(theta: Floats) -> tuple[float, Floats]:
+        try:
+            found = score(at(theta), stack, coefficients)
+        except LinAlgError:
+            return 1e25, np.zeros(len(theta))
+        return -found.log_likelihood, -found.gradient
+
+    keep_freed_memory()
+    generator = np.random.default_rng([seed, int(stack.segment_numbers[0])])
+    starts = [kernel.theta]
+    for _ in range(n_restarts):
+        starts.append(kernel.theta + _RESTART_SPREAD * generator.standard_normal(len(kernel.theta)))
+    with blas_threads_for(stack.indices.shape[1]):
+        results = [
+            minimize(objective, np.clip(start, *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds)
+            for start in starts
+        ]
+        best = min(results, key=lambda result: result.fun)
+        if best.fun >= 1e25:
+            return None
+        try:
+            exact = score(at(best.x), stack, coefficients, probes=-1)
+        except LinAlgError:
+            return None
+    return BlockEstimate(best.x, exact.fisher, on_bound(best.x, bounds), exact.log_likelihood, exact.n_points)

@@ -1,0 +1,21 @@
+"""Prediction methods: which terms speak about a test point, and how they are combined."""
+
+from compositegp.prediction.committee import Committee
+from compositegp.prediction.composite_sum import CompositeSum
+from compositegp.prediction.fitted_terms import FittedTerms
+from compositegp.prediction.inducing_points import Inducing
+from compositegp.prediction.method import PredictionMethod, Predictor
+from compositegp.prediction.nearest import Nearest
+from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
+
+__all__ = [
+    "SHORT_FORMS",
+    "Committee",
+    "CompositeSum",
+    "FittedTerms",
+    "Inducing",
+    "Nearest",
+    "PredictionMethod",
+    "Predictor",
+    "as_prediction_method",
+]

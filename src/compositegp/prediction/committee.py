@@ -1,0 +1,61 @@
+"""Prediction by a committee of experts, one for each segment, point by point: for comparison."""
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.means import plugged_in
+from compositegp.posteriors import Marginals, ask_committee
+from compositegp.prediction.fitted_terms import FittedTerms
+from compositegp.prediction.method import PredictionMethod, Predictor
+from compositegp.storage import storable
+
+RULES = ("bcm", "rbcm", "gpoe", "grbcm")
+_GROUP = 1024  # test points predicted at once
+
+
+@storable
+class Committee(PredictionMethod):
+    """A committee of experts, one for each segment, that are combined point by point.
+
+    Parameters
+    ----------
+    rule : {"bcm", "rbcm", "gpoe", "grbcm"}
+        How they are combined: see `committee`.
+
+    Examples
+    --------
+    >>> Committee("grbcm")
+    Committee(rule='grbcm')
+    """
+
+    def __init__(self, rule: str = "rbcm") -> None:
+        self.rule = rule
+
+    def check(self) -> None:
+        """Check the parameters."""
+        if not isinstance(self.rule, str) or self.rule not in RULES:
+            raise ValueError(f"rule must be one of {', '.join(RULES)}; found {self.rule!r}.")
+
+    def bind(self, fitted: FittedTerms) -> "CommitteePredictor":
+        """The predictor for fitted data."""
+        return CommitteePredictor(self, fitted)
+
+
+class CommitteePredictor(Predictor):
+    """Asks the experts of all the segments."""
+
+    def __init__(self, method: Committee, fitted: FittedTerms) -> None:
+        self.method = method
+        self._data = fitted.data.with_mean(plugged_in(fitted.data.mean))
+        self._fitted = fitted
+
+    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:
+        """Predict some points at a time."""
+        assert isinstance(self.method, Committee)
+        segments = self._fitted.segments
+        rule = self.method.rule if len(segments) > 1 else "bcm"  # a committee of one
+        parts = [
+            ask_committee(self._data, Z[start : start + _GROUP], segments, rule)
+            for start in range(0, len(Z), _GROUP)
+        ]
+        return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))

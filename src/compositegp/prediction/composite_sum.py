@@ -1,0 +1,134 @@
+"""Prediction by the whole composite: every term's evidence about a group of test points, added up. The paper."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from compositegp.analysis import predict_honest_variance
+from compositegp.backend import Floats, blas_threads_for, current_device
+from compositegp.composite import Composite, FactoredStack, Observations, factor_stacks
+from compositegp.posteriors import Belief, FactoredComposite, Marginals, predict_groups
+from compositegp.prediction.fitted_terms import FittedTerms
+from compositegp.prediction.method import PredictionMethod, Predictor
+from compositegp.storage import storable
+from compositegp.validation import check_count
+
+_HELD_FACTORS = 2**26  # matrix elements of factors kept from one prediction to the next: half a gigabyte
+
+
+@storable
+class CompositeSum(PredictionMethod):
+    """Every segment's evidence about a group of test points, added up: the method of Liu et al. (2018).
+
+    Parameters
+    ----------
+    group_size : int
+        Test points that are predicted together, at most.
+    watch : array of shape (M, d), optional
+        Test points to keep a belief about, and nothing else, so that a stream of `partial_fit` needs constant memory.
+        Only these points can then be predicted, jointly, by plain segments (which are not conditioned on each other,
+        since earlier ones are gone).
+
+    Examples
+    --------
+    >>> CompositeSum(group_size=64)
+    CompositeSum(group_size=64)
+    """
+
+    def __init__(self, group_size: int = 128, watch: ArrayLike | None = None) -> None:
+        self.group_size = group_size
+        self.watch = watch
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_count(self.group_size, "group_size")
+
+    def bind(self, fitted: FittedTerms) -> "CompositeSumPredictor":
+        """The predictor for fitted data."""
+        return CompositeSumPredictor(self, fitted)
+
+
+class CompositeSumPredictor(Predictor):
+    """Predicts by all the terms of a composite."""
+
+    def __init__(self, method: CompositeSum, fitted: FittedTerms) -> None:
+        self.method = method
+        self.fitted = fitted
+        self._factors = Factors(fitted.data)
+
+    def prepare(self) -> None:
+        """Factorise the terms."""
+        self._factors.of(self.fitted.composite)
+
+    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:
+        """Predict in groups."""
+        return predict_groups(self._factors.of(self.fitted.composite), Z, self._group_size, n_jobs=n_jobs)
+
+    def joint(self, Z: Floats) -> Belief:
+        """Predict all the points as one group."""
+        return self._factors.joint(self.fitted.composite, Z)
+
+    def terms(self, Z: Floats) -> tuple[Composite, Floats | None]:
+        """All the terms."""
+        return self.fitted.composite, None
+
+    def honest_variance(self, Z: Floats, claimed: Marginals) -> Floats:
+        """In the groups that the means are predicted in."""
+        fitted = self.fitted
+        return predict_honest_variance(
+            fitted.data, fitted.composite, Z, self._group_size, own_estimate=fitted.estimated_from_data
+        )
+
+    @property
+    def _group_size(self) -> int:
+        assert isinstance(self.method, CompositeSum)
+        return self.method.group_size
+
+
+class Factors:
+    """Factors of a composite, kept from one prediction to the next where they are not too large.
+
+    Parameters
+    ----------
+    data : Observations
+    """
+
+    def __init__(self, data: Observations) -> None:
+        self._data = data
+        self._cached: tuple[str | None, FactoredComposite] | None = None
+
+    def of(self, composite: Composite) -> FactoredComposite:
+        """Factors on the device in use now; they are computed again when that changes."""
+        device = current_device()
+        name = None if device is None else device.name
+        if self._cached is None or self._cached[0] != name:
+            self._cached = name, self._factorize(composite)
+        return self._cached[1]
+
+    def joint(self, composite: Composite, Z: Floats) -> Belief:
+        """Joint belief about the latent values at `Z`."""
+        return self._held(composite).posterior(Z)
+
+    def one_block(self, composite: Composite) -> FactoredStack:
+        """The factors of a composite of one block."""
+        (factored,) = self._held(composite).stacks
+        return factored
+
+    def _held(self, composite: Composite) -> FactoredComposite:
+        factored = self.of(composite)
+        if not factored.stacks:
+            with blas_threads_for(composite.largest_block):
+                factored = FactoredComposite(self._data, composite, tuple(factor_stacks(self._data, composite)))
+        return factored
+
+    def _factorize(self, composite: Composite) -> FactoredComposite:
+        elements = sum(stack.indices.shape[0] * stack.indices.shape[1] ** 2 for stack in composite.stacks)
+        stacks: tuple[FactoredStack, ...] = ()
+        if elements <= _HELD_FACTORS:
+            with blas_threads_for(composite.largest_block):
+                stacks = tuple(factor_stacks(self._data, composite))
+        return FactoredComposite(self._data, composite, stacks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the factors."""
+        return {**vars(self), "_cached": None}

@@ -1,0 +1,58 @@
+"""Data, model and terms of a fitted estimator: what every prediction method begins with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from compositegp.backend import Indices
+from compositegp.composite import Composite, Observations
+from compositegp.means import Basis, Estimated, MeanModel
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTerms:
+    """Data, model and terms of a fitted estimator.
+
+    Attributes
+    ----------
+    data : Observations
+        Their mean is known, or its coefficients are estimated.
+    given_mean : MeanModel
+        The mean as a user gave it: its coefficients may be unknown.
+    make_segments : callable
+        Makes the segments, when they are first needed.
+    make_composite : callable
+        Makes the composite from the segments, when it is first needed.
+    """
+
+    data: Observations
+    given_mean: MeanModel
+    make_segments: Callable[[], list[Indices]]
+    make_composite: Callable[[list[Indices]], Composite]
+
+    @cached_property
+    def segments(self) -> list[Indices]:
+        """A partition of the observations."""
+        return self.make_segments()
+
+    @cached_property
+    def composite(self) -> Composite:
+        """The terms: by default segments, each given the nearest points of those before it."""
+        return self.make_composite(self.segments)
+
+    @property
+    def estimated_from_data(self) -> bool:
+        """Whether the coefficients of the mean were estimated from these data."""
+        return isinstance(self.given_mean.coefficients, Basis) and isinstance(
+            self.data.mean.coefficients, Estimated
+        )
+
+    @property
+    def undetermined(self) -> Observations:
+        """The data under the mean as a user gave it, with coefficients that are still to be learned."""
+        return self.data.with_mean(self.given_mean) if self.estimated_from_data else self.data
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is stored, without what can be made again."""
+        return {name: value for name, value in vars(self).items() if name not in ("segments", "composite")}

@@ -1,0 +1,65 @@
+"""What a prediction method is: parameters that a user gives, and a predictor once there are data."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from compositegp.backend import Floats
+from compositegp.composite import Composite
+from compositegp.posteriors import Belief, Marginals
+from compositegp.prediction.fitted_terms import FittedTerms
+
+
+class Predictor(ABC):
+    """A prediction method at work on fitted data.
+
+    Only `marginals` has to be there. Without the others a user gets an error that says what the method lacks.
+    """
+
+    method: "PredictionMethod"
+
+    def prepare(self) -> None:  # noqa: B027  (nothing to do is a good default)
+        """Do what can be done before the test points are known."""
+
+    @abstractmethod
+    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:
+        """Means and variances of the latent values at any number of test points, shape (M, d)."""
+
+    def joint(self, Z: Floats) -> Belief:
+        """Joint belief about the latent values at some test points."""
+        raise ValueError(
+            f"prediction={self.method!r} predicts point by point and has no joint covariance. Use Nearest() or "
+            "CompositeSum() for return_cov and sample_y."
+        )
+
+    def terms(self, Z: Floats) -> tuple[Composite, Floats | None]:
+        """The composite that a joint prediction at `Z` is made from, and its inducing points or None."""
+        raise ValueError(
+            f"prediction={self.method!r} is not made from the terms of a composite: its cost has no closed form."
+        )
+
+    def honest_variance(self, Z: Floats, claimed: Marginals) -> Floats:
+        """Mean squared errors, under the model, of the means that this predicts: shape (M,)."""
+        raise ValueError(
+            f"variance='honest' has no closed form for prediction={self.method!r}. Use CompositeSum() or Nearest()."
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is stored, without results that can be computed again."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_cached")}
+
+
+class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
+    """A way to predict: which terms speak about a test point, and how they are combined.
+
+    A subclass stores its parameters in ``__init__``, as scikit-learn's estimators do, checks them in `check`, and makes
+    a `Predictor` in `bind`. That is all a new method needs.
+    """
+
+    def check(self) -> None:
+        """Check the parameters; a ValueError names the one that is wrong."""
+
+    @abstractmethod
+    def bind(self, fitted: FittedTerms) -> Predictor:
+        """The predictor for fitted data."""

@@ -1,0 +1,26 @@
+"""Objects that may be written to a file: a name and parameters, of a class that is known to be safe."""
+
+from typing import Any, TypeVar
+
+_CLASSES: dict[str, type[Any]] = {}
+_Class = TypeVar("_Class", bound=type[Any])
+
+
+def storable(kind: _Class) -> _Class:
+    """Let objects of a class be written to files and read again: a decorator for classes that have get_params.
+
+    Only the name of the class and its parameters are written. Reading calls the class with those parameters.
+    """
+    _CLASSES[kind.__name__] = kind
+    return kind
+
+
+def name_of(value: Any) -> str | None:
+    """The name under which an object may be written; None if its class is not storable."""
+    name = type(value).__name__
+    return name if _CLASSES.get(name) is type(value) else None
+
+
+def class_named(name: str) -> type[Any]:
+    """The storable class of that name; a KeyError if there is none."""
+    return _CLASSES[name]
