@@ -15,7 +15,7 @@ from compositegp.distributed.partitions import Part, Summary, add_up
 from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
-from compositegp.posteriors import Marginals, believe, gather, predict_from
+from compositegp.posteriors import Marginals, Surrounded, believe, gather, join_surrounded, predict_from
 
 _MESSAGE = 2**21  # numbers in one result that travels between machines, at most
 _AT_ONCE = 16  # such results for each partition that are on their way at once
@@ -68,7 +68,7 @@ class PartitionedModel:
         nothing = Observations(self.kernel, self.mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
         return believe(nothing, latent, total)
 
-    def by_nearest(self, Z: Floats, size: int) -> Marginals:
+    def by_nearest(self, Z: Floats, size: int) -> Surrounded:
         """Each test point from the observations nearest to it in all the partitions."""
         size = min(size, sum(summary.n_points for summary in self.summaries))
         tests = in_length_scales(self.kernel, Z)
@@ -77,11 +77,11 @@ class PartitionedModel:
         most = max(1, _MESSAGE // (size * (Z.shape[1] + 2)))
         step = min(most, max(_FEW_TESTS, -(-len(Z) // _AT_ONCE)))
         slices = [slice(start, start + step) for start in range(0, len(Z), step)]
-        found: list[Marginals] = []
+        found: list[Surrounded] = []
         for first in range(0, len(slices), _AT_ONCE):
             chosen = slices[first : first + _AT_ONCE]
             found += dask.compute(*[self._nearest(Z[s], tests[s], near[:, s], size) for s in chosen])
-        return Marginals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return join_surrounded(found, ())
 
     def _reach(self, tests: Floats, gaps: Floats, size: int) -> Floats:
         """How far the neighbours of each test point can be, shape (M,): as far as the last in the nearest partition."""
@@ -191,8 +191,9 @@ def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
     )
 
 
-def _predict(found: Candidates, kernel: Kernel, mean: MeanModel, Z: Floats) -> Marginals:
+def _predict(found: Candidates, kernel: Kernel, mean: MeanModel, Z: Floats) -> Surrounded:
     size = found.distances.shape[1]
     data = Observations.of(kernel, mean, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), None)
     with blas_threads_for(0):
-        return predict_from(data, np.arange(len(Z) * size).reshape(len(Z), size), Z)
+        sets = np.arange(len(Z) * size).reshape(len(Z), size)[:, ::-1]  # the farthest first
+        return predict_from(data, sets, Z)

@@ -170,6 +170,11 @@ def sample_of(part: Part, numbers: Any) -> tuple[list[Floats], list[Floats]]:
     return [part.X[indices] for indices in chosen], [part.y[indices] for indices in chosen]
 
 
+def points_of(part: Part) -> tuple[Floats, Floats]:
+    """Points and targets of a part."""
+    return part.X, part.y
+
+
 def add_up(results: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
     """One delayed result from many: a tree of sums, whose shape depends on their number alone."""
     together = dask.delayed(combine)

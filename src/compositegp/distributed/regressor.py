@@ -11,10 +11,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, warn_caller
-from compositegp.composite import CONDITIONING_SIZE, SCHEMES, SEGMENT_SIZE, Observations
+from compositegp.composite import CONDITIONING_SIZE, SCHEMES, SEGMENT_SIZE, Composite, Observations
 from compositegp.distributed.partitioned_prediction import PartitionedModel
 from compositegp.distributed.partitioned_terms import PartitionedTerms
-from compositegp.distributed.partitions import check_numeric, parts_of, sample_of, summarize
+from compositegp.distributed.partitions import check_numeric, parts_of, points_of, sample_of, summarize
 from compositegp.kernels import noise_variance
 from compositegp.learning import (
     SCALE_SEGMENTS,
@@ -27,10 +27,21 @@ from compositegp.learning import (
     problem_of,
     solve,
 )
-from compositegp.means import Basis, Estimated, as_mean
-from compositegp.prediction import CompositeSum, Nearest, PredictionMethod, as_prediction_method
-from compositegp.predictive import PredictiveDistribution, as_target_transform
+from compositegp.means import Basis, Estimated, MeanModel, as_mean
+from compositegp.posteriors import N_NEIGHBORS
+from compositegp.prediction import (
+    CompositeSum,
+    FittedTerms,
+    Nearest,
+    NeighborhoodTuning,
+    PredictionMethod,
+    as_prediction_method,
+    spread_of,
+)
+from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
 from compositegp.validation import check_count, check_kernel, check_points
+
+_TUNING_POINTS = 50_000  # rows that the prediction method learns from: whole partitions, at least one
 
 
 class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -141,6 +152,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self._model = PartitionedModel(kernel, mean, parts, summaries, self.conditioning_size)
         self._lazy_parts = lazy
         self._transform = transform
+        self._tunings: dict[str, NeighborhoodTuning] = {}
         self._estimated = isinstance(as_mean(self.mean).coefficients, Basis) or self.kernel is None
         self.learning_result_ = result
         self.n_samples_, self.n_features_in_ = n, len(summaries[0].least)
@@ -196,17 +208,50 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         model = self._fitted()
         points = check_points(self._points(X), "X", self.n_features_in_)
         method = self._method()
+        noise = np.asarray(noise_variance(model.kernel, points))
+        shown = np.zeros(len(points)) if latent else noise
         if isinstance(method, CompositeSum):
             found = model.by_composite(points, method.group_size)
-        else:
-            assert isinstance(method, Nearest)
-            estimate = model.mean.coefficients
-            if self._estimated and isinstance(estimate, Estimated):
-                local = method.mean_in_neighborhood(estimate, self.n_samples_)
-                model = replace(model, mean=as_mean(local))
-            found = model.by_nearest(points, method.n_neighbors)
-        noise = 0.0 if latent else noise_variance(model.kernel, points)
-        return PredictiveDistribution.of_marginals(found.mean, found.variance + noise, transform=self._transform)
+            return PredictiveDistribution.of_marginals(
+                found.mean, found.variance + shown, transform=self._transform
+            )
+        assert isinstance(method, Nearest)
+        tuning = self._tuned(method)
+        near = replace(model, mean=self._local_mean(model, method, tuning)).by_nearest(points, tuning.n_neighbors)
+        factors, family = spread_of(tuning.calibration, model.kernel, points, near, noise)
+        return PredictiveDistribution.of_marginals(
+            near.mean, near.variance + shown, transform=self._transform, factors=factors, family=family
+        )
+
+    def _tuned(self, method: Nearest) -> NeighborhoodTuning:
+        """What `Nearest` learns: from some of the partitions, brought together."""
+        key = repr(method)
+        if self._tunings.get(key) is None:
+            points, targets = self._tuning_sample()
+            model = self._fitted()
+            data = Observations.of(model.kernel, model.mean, points, targets, None)
+            given = as_mean(self.mean if self.mean is not None or self.kernel is not None else "constant")
+            fitted = FittedTerms(data, given, lambda: [], lambda _: Composite.full(len(points)))
+            heavy_tails = isinstance(self._transform, IdentityTarget)
+            found = method.tune(fitted, heavy_tails=heavy_tails, n_jobs=None)
+            size = N_NEIGHBORS if method.n_neighbors == "auto" else int(method.n_neighbors)
+            self._tunings[key] = found if found is not None else NeighborhoodTuning(size)
+        return self._tunings[key]
+
+    def _local_mean(self, model: PartitionedModel, method: Nearest, tuning: NeighborhoodTuning) -> MeanModel:
+        estimate = model.mean.coefficients
+        if not self._estimated or not isinstance(estimate, Estimated):
+            return model.mean
+        return method.mean_in_neighborhood(estimate, tuning, ()) or model.mean
+
+    def _tuning_sample(self) -> tuple[Floats, Floats]:
+        """Points and targets of whole partitions, chosen at random, up to a number that one machine holds easily."""
+        model = self._fitted()
+        order = np.random.default_rng(0).permutation(len(model.parts))
+        sizes = np.cumsum([model.summaries[number].n_points for number in order])
+        chosen = order[: 1 + int(np.searchsorted(sizes, _TUNING_POINTS))]
+        parts = dask.compute(*[dask.delayed(points_of)(model.parts[number]) for number in chosen])
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def predict(self, X: Any, return_std: bool = False, *, latent: bool = False) -> Any:
         """Predict the target: its mean (M,) and, with `return_std`, its standard deviation (M,)."""
@@ -225,6 +270,12 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def kernel_(self) -> Kernel:
         """The kernel with its learned hyper-parameters."""
         return self._fitted().kernel
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """Scale and tails of errors as `Nearest` learned them; None with another prediction method."""
+        method = self._method()
+        return self._tuned(method).calibration if isinstance(method, Nearest) else None
 
     @property
     def mean_(self) -> Any:

@@ -83,6 +83,7 @@ def _parts(model: FittedModel) -> dict[str, Any]:
         "noise_variance": model.noise_variance,
         "segment_members": None if segments is None else np.concatenate([*segments, np.empty(0, dtype=np.intp)]),
         "segment_sizes": None if segments is None else np.array([len(part) for part in segments], dtype=np.intp),
+        "tuning": model.tuning,
         "theta": None,
         "watched": None,
     }
@@ -151,6 +152,7 @@ def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> FittedMod
         parts["y"],
         parts["noise_variance"],
         segments,
+        tuning=parts["tuning"],
         watched=None if parts["watched"] is None else _belief(parts["watched"], parts["kernel"], model),
     )
     noise = fitted.noise_variance

@@ -9,13 +9,14 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, Score, total_score
+from compositegp.estimators.held_out import HeldOut
 from compositegp.estimators.term_choice import TermChoice
 from compositegp.kernels import noise_variance
 from compositegp.learning import Average, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief
 from compositegp.prediction import FittedTerms, PredictionMethod, Predictor
-from compositegp.predictive import PredictiveDistribution, TargetTransform
+from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,8 @@ class FittedModel:
         None where nothing was learned, or the model was read from a file.
     watched : Belief or None
         About a fixed set of test points, where that is all that is kept.
+    tuning : object or None
+        What the prediction method has learned from the data; None where it has learned nothing, or not yet.
     """
 
     prediction: PredictionMethod
@@ -77,6 +80,7 @@ class FittedModel:
     segments: list[Indices] | None = None
     result: LearningResult | None = None
     watched: Belief | None = None
+    tuning: Any = None
 
     @cached_property
     def own_segments(self) -> list[Indices]:
@@ -106,9 +110,19 @@ class FittedModel:
     @cached_property
     def predictor(self) -> Predictor:
         """The prediction method at work on the data."""
-        return self.prediction.bind(
-            FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
-        )
+        return self.prediction.bind(self._fitted_terms, self.tuning)
+
+    @property
+    def _fitted_terms(self) -> FittedTerms:
+        return FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
+
+    def tuned(self, n_jobs: int | None) -> "FittedModel":
+        """The model with what its prediction method learns from the data, if that is not known yet."""
+        if self.tuning is not None or self.watched is not None or not len(self.X):
+            return self
+        heavy_tails = isinstance(self.target.transform, IdentityTarget)
+        found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs)
+        return self if found is None else replace(self, tuning=found)
 
     def score(self, kernel: Kernel, n_jobs: int | None) -> Score:
         """Score of all the terms under a kernel, the coefficients of the mean as they are."""
@@ -119,7 +133,7 @@ class FittedModel:
         """The same knowledge, to be used in another way."""
         if _same_method(prediction, self.prediction) and terms.same_as(self.terms):
             return self
-        return replace(self, prediction=prediction, terms=terms)
+        return replace(self, prediction=prediction, terms=terms, tuning=None)
 
     def predict(
         self, Z: Floats, *, latent: bool, extra_noise: Floats | None, joint: bool, variance: str, n_jobs: int | None
@@ -134,10 +148,37 @@ class FittedModel:
         if joint:
             if variance == "honest":
                 raise ValueError("variance='honest' is for each point alone, not for a joint prediction.")
-            return PredictiveDistribution.of_belief(self.predictor.joint(Z), noise, **unit)
+            belief = self.predictor.joint(Z)
+            if self.tuning is not None:
+                unit |= self._spread(Z, self.predictor.marginals(Z, n_jobs), extra_noise)
+            return PredictiveDistribution.of_belief(belief, noise, **unit)
         found = self.predictor.marginals(Z, n_jobs)
         variances = found.variance if variance == "claimed" else self.predictor.honest_variance(Z, found)
+        unit |= self._spread(Z, found, extra_noise)
         return PredictiveDistribution.of_marginals(found.mean, variances + noise, **unit)
+
+    def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOut]:
+        """Training points predicted without themselves and their nearest neighbors, at several distances."""
+        parts = []
+        for rows, skip, distance, found in self.predictor.held_out(n_jobs, seed):
+            noise = None if self.noise_variance is None else self.noise_variance[rows]
+            Z = self.X[rows]
+            predicted = PredictiveDistribution.of_marginals(
+                found.mean,
+                found.variance + new_noise(self.kernel, Z, False, noise),
+                transform=self.target.transform,
+                offset=self.target.offset,
+                output_scale=self.target.scale,
+                **self._spread(Z, found, noise),
+            )
+            y = self.target.transform.inverse(self.target.offset + self.target.scale * self.y[rows])
+            parts.append(HeldOut(skip, distance, predicted, y))
+        return parts
+
+    def _spread(self, Z: Floats, found: Any, extra_noise: Floats | None) -> dict[str, Any]:
+        """Factors on standard deviations, and the family of errors: of observations, and used for the latent too."""
+        factors, family = self.predictor.spread(Z, found, new_noise(self.kernel, Z, False, extra_noise))
+        return {"factors": factors, "family": family}
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without what can be computed again."""

@@ -19,6 +19,7 @@ from compositegp.composite import CONDITIONING_SIZE, SEGMENT_SIZE
 from compositegp.estimators import files
 from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.estimators.fitting import choices_of, fit_model
+from compositegp.estimators.held_out import ValidationReport
 from compositegp.estimators.inputs import read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
@@ -26,8 +27,8 @@ from compositegp.kernels import diagonal
 from compositegp.learning import LearningMethod, LearningResult, default_kernel
 from compositegp.means import Estimated, as_mean
 from compositegp.posteriors import prior
-from compositegp.prediction import CompositeSum, PredictionMethod
-from compositegp.predictive import PredictiveDistribution, as_target_transform
+from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
+from compositegp.predictive import Calibration, PredictiveDistribution, as_target_transform
 from compositegp.validation import check_kernel, check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
@@ -86,6 +87,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Coefficients of the mean's basis functions and their error covariance; empty where it has none.
     segments_ : list of int arrays
     learning_result_ : LearningResult or None
+    calibration_ : Calibration or None
+        Scale and tails of errors as `Nearest` learned them.
+    neighbor_curve_ : NeighborCurve or None
+        Expected loss of log score by the number of neighbors, where `Nearest` chose it.
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X had names for its columns.
@@ -160,6 +165,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = fit_model(self, training)
             watch = self._watched_points(model)
             if watch is None:
+                model = model.tuned(self.n_jobs)
                 model.predictor.prepare()
             else:
                 model = keep_watch(model, watch)
@@ -242,7 +248,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():
             return self._prior_distribution(X, joint, latent, noise_variance)
         with self._on_device():
-            model, points = self._current(), read_points(self, X)
+            points = read_points(self, X)
+            self._model = model = self._current().tuned(self.n_jobs)
             extra = check_noise_variance(noise_variance, len(points))
             return model.predict(
                 points, latent=latent, extra_noise=extra, joint=joint, variance=variance, n_jobs=self.n_jobs
@@ -345,6 +352,36 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             As for `predict_distribution`.
         """
         return self.predict_distribution(X, joint=True, **options).sample(n_samples, random_state)
+
+    def validate(self, *, random_state: int = 100) -> ValidationReport:
+        """How good predictions are, near the data and in gaps, from training data alone.
+
+        Some hundred training points are predicted without themselves and without their K nearest neighbors, for several
+        K, from one factorisation each. The hyper-parameters are those learned from all the data.
+
+        Parameters
+        ----------
+        random_state : int
+            For the choice of the training points; not those that calibration learned from.
+
+        Returns
+        -------
+        ValidationReport
+            RMSE, CRPS, log score and coverage by the distance to the nearest data; ``report.table`` has the numbers,
+            and `plotting.plot_validation` draws them.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 30, 600)[:, None]
+        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=600)
+        >>> report = CompositeGPRegressor(prediction=Nearest(64)).fit(X, y).validate()
+        >>> report.table["skipped"]
+        [0, 1, 8, 24, 64]
+        """
+        model = self._model_with_data("validate")
+        with self._on_device():
+            self._model = model = model.tuned(self.n_jobs)
+            return ValidationReport(model.held_out(self.n_jobs, int(random_state)))
 
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False, clone_kernel: bool = True
@@ -450,6 +487,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def learning_result_(self) -> LearningResult | None:
         """How the hyper-parameters were learned; None if not by `fit`, or if the model was loaded."""
         return self._fitted().result
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """Scale and tails of errors as `Nearest` learned them; None where it did not, as with few observations."""
+        tuning = self._fitted().tuning
+        return tuning.calibration if isinstance(tuning, NeighborhoodTuning) else None
+
+    @property
+    def neighbor_curve_(self) -> NeighborCurve | None:
+        """Expected loss of log score by the number of neighbors; None where the number was given."""
+        tuning = self._fitted().tuning
+        return tuning.curve if isinstance(tuning, NeighborhoodTuning) else None
 
     def _coefficients(self) -> tuple[Floats, Floats]:
         model = self._fitted()

@@ -22,7 +22,7 @@ from compositegp.learning import CompositeLikelihood, LearningMethod, as_learnin
 from compositegp.predictive import IdentityTarget, LogTarget, PredictiveDistribution, TargetTransform
 from compositegp.storage import read_archive, unreadable, write_archive
 
-FORMAT, VERSION = "compositegp forecaster", 1
+FORMAT, VERSION = "compositegp forecaster", 2
 _SEGMENT = 512  # observations of a segment to learn from: about three weeks of hours
 _STORED = (
     "kernel",

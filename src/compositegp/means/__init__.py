@@ -22,6 +22,7 @@ from compositegp.means.least_squares import (
     ordinary_least_squares,
 )
 from compositegp.means.model import MeanModel, as_functions, as_mean, plugged_in
+from compositegp.means.varying_coefficients import fit_random_effects
 
 __all__ = [
     "Basis",
@@ -38,6 +39,7 @@ __all__ = [
     "check_coefficients",
     "check_covariance",
     "constant_functions",
+    "fit_random_effects",
     "gaussian_prior",
     "inflated",
     "linear_functions",

@@ -2,10 +2,13 @@
 
 from compositegp.plotting.analysis import plot_confidence, plot_errors, plot_trade_off
 from compositegp.plotting.forecast import draw_forecast
+from compositegp.plotting.validation import plot_neighbor_curve, plot_validation
 
 __all__ = [
     "draw_forecast",
     "plot_confidence",
     "plot_errors",
+    "plot_neighbor_curve",
     "plot_trade_off",
+    "plot_validation",
 ]

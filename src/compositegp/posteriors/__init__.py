@@ -1,6 +1,6 @@
 """Posteriors: beliefs about latent values, from a composite at once or from its segments one by one."""
 
-from compositegp.posteriors.belief import Belief, Marginals, Whitened, prior, prior_of
+from compositegp.posteriors.belief import Belief, Marginals, Whitened, joined, prior, prior_of
 from compositegp.posteriors.committees import RULES, ask_committee, committee
 from compositegp.posteriors.composite_posterior import (
     FactoredComposite,
@@ -18,18 +18,24 @@ from compositegp.posteriors.local_kriging import (
     exact_belief,
     exact_marginals,
     nearest,
+    normal_equations,
     predict_from,
+    predict_prefixes,
 )
 from compositegp.posteriors.neighbor_search import Neighbours
+from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded
 
 __all__ = [
     "N_NEIGHBORS",
     "RULES",
+    "WINDOWS",
     "Belief",
     "FactoredComposite",
     "Marginals",
     "NearestPredictor",
+    "Neighborhood",
     "Neighbours",
+    "Surrounded",
     "Whitened",
     "ask_committee",
     "belief_about_inducing",
@@ -40,10 +46,14 @@ __all__ = [
     "exact_marginals",
     "factorize",
     "gather",
+    "join_surrounded",
+    "joined",
     "nearest",
+    "normal_equations",
     "posterior",
     "predict_from",
     "predict_groups",
+    "predict_prefixes",
     "prior",
     "prior_of",
     "project",

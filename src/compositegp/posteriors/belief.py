@@ -250,6 +250,11 @@ def empty_marginals(count: int, outputs: tuple[int, ...]) -> Marginals:
     return Marginals(np.empty((count, *outputs)), np.empty(count))
 
 
+def joined(parts: list[Marginals]) -> Marginals:
+    """Beliefs about the values of several parts, one after the other."""
+    return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
 def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
     """Belief about the latent values at `Z` before any data.
 

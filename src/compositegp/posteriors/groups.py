@@ -134,6 +134,6 @@ def gather(
 def _in_order(tasks: list[list[Indices]], found: Any, count: int, outputs: tuple[int, ...]) -> Marginals:
     result = empty_marginals(count, outputs)
     for groups, marginals in zip(tasks, found, strict=True):
-        for group, (means, variances) in zip(groups, marginals, strict=True):
-            result.mean[group], result.variance[group] = means, variances
+        for group, part in zip(groups, marginals, strict=True):
+            result.mean[group], result.variance[group] = part.mean, part.variance
     return result

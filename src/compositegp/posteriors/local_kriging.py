@@ -14,6 +14,7 @@ from compositegp.backend import (
     Indices,
     blas_threads_for,
     current_device,
+    diagonals,
     fetch,
     keep_freed_memory,
     like,
@@ -25,6 +26,7 @@ from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.means import Estimated, NormalEquations, check_coefficients, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
 from compositegp.posteriors.neighbor_search import Neighbours
+from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 from compositegp.validation import check_count, check_points
 
 N_NEIGHBORS = 512
@@ -111,9 +113,18 @@ class NearestPredictor:
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
+        found = self._predict(Z, size, group_size, n_jobs, False)
+        return Marginals(found.mean, found.variance)
+
+    def predict_surrounded(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Surrounded:
+        """Predict each latent value at `Z`, and describe the neighborhood that it is predicted from."""
+        return self._predict(Z, size, group_size, n_jobs, True)
+
+    def _predict(self, Z: Floats, size: int, group_size: int, n_jobs: int | None, surroundings: bool) -> Surrounded:
         size = min(size, len(self.data.X))
         tests = in_length_scales(self.data.kernel, Z)
-        result = empty_marginals(len(Z), self.data.outputs)
+        around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
+        result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
         groups = self._groups(tests, size, group_size, n_jobs)
         for start in range(0, len(groups), step):
@@ -122,15 +133,39 @@ class NearestPredictor:
             if current_device() is None:
                 with blas_threads_for(0):  # of threads, if that is what joblib is told to use
                     found = Parallel(n_jobs=n_jobs)(
-                        delayed(_predict)(self.data.take(chosen.ravel()), _blocks(*chosen.shape), Z[own])
+                        delayed(_predict)(
+                            self.data.take(chosen.ravel()), _blocks(*chosen.shape), Z[own], surroundings
+                        )
                         for own, chosen in tasks
                     )
             else:
-                found = [_predict(self.data, _stack(chosen), Z[own]) for own, chosen in tasks]
-            for (own, _), (means, variances) in zip(tasks, found, strict=True):
-                result.mean[own] = means.reshape(*own.shape, *self.data.outputs)
-                result.variance[own] = variances
+                found = [_predict(self.data, _stack(chosen), Z[own], surroundings) for own, chosen in tasks]
+            for (own, _), part in zip(tasks, found, strict=True):
+                result.mean[own] = part.mean.reshape(*own.shape, *self.data.outputs)
+                result.variance[own] = part.variance
+                if surroundings:
+                    around.scales[own], around.log_variance[own] = part.surroundings
         return result
+
+    def around(self, rows: Indices, skip: int, size: int, n_jobs: int | None) -> Any:
+        """Observations around some of the observations, each without itself and its `skip` nearest.
+
+        Returns
+        -------
+        int array of shape (len(rows), size), the farthest first
+        """
+        points = self._neighbours.points[rows]
+        near = self._neighbours.nearest(points, skip + size + 1, n_jobs)
+        # Itself is the first, or among duplicates that are as near: it is taken out wherever it is.
+        itself = near == rows[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        others = near[~itself].reshape(len(rows), skip + size)
+        return others[:, : skip - 1 if skip else None : -1] if skip else others[:, ::-1]
+
+    def distances(self, rows: Indices, others: Indices) -> Floats:
+        """Distances between pairs of observations, in length scales: shape (m,)."""
+        points = self._neighbours.points
+        return np.asarray(np.sqrt(((points[rows] - points[others]) ** 2).sum(axis=1)))
 
     def union(self, Z: Floats, size: int, group_size: int) -> Indices:
         """The observations that any group of `Z` is predicted from, ascending."""
@@ -163,17 +198,17 @@ class NearestPredictor:
         return [group for group, near in zip(groups, close, strict=True) if near], np.concatenate([rows[:0], *far])
 
     def _sets(self, tests: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
-        """Observations nearest to each group, shape (groups, size)."""
+        """Observations nearest to each group, the farthest first: shape (groups, size)."""
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
         alone = len(groups[0]) == 1
         count = min(len(self.data.X), size if alone else _CANDIDATES * size)
         candidates = self._neighbours.nearest(centres, count, n_jobs)
         if count == size:
-            return candidates
+            return candidates[:, ::-1]
         sets = np.empty((len(groups), size), dtype=np.intp)
         for chosen, group, near in zip(sets, groups, candidates, strict=True):
             distances, _ = KDTree(tests[group]).query(self._neighbours.points[near])
-            chosen[:] = near[np.argpartition(distances, size)[:size]]
+            chosen[:] = near[np.argsort(distances, kind="stable")[:size][::-1]]
         return sets
 
 
@@ -198,36 +233,58 @@ def _blocks(groups: int, n: int) -> Stack:
     return _stack(np.arange(groups * n).reshape(groups, n))
 
 
-def predict_from(data: Observations, sets: Any, Z: Floats) -> Marginals:
-    """Predict each of M test points from its own set of observations: `sets` of shape (M, n) hold their indices."""
-    mean, variance = _predict(data, _stack(sets), Z[:, None, :])
-    return Marginals(mean[:, 0].reshape(-1, *data.outputs), variance[:, 0])
+def predict_from(data: Observations, sets: Any, Z: Floats) -> Surrounded:
+    """Predict each of M test points from its own set of observations, the farthest first: `sets` of shape (M, n)."""
+    found = _predict(data, _stack(sets), Z[:, None, :], True)
+    around = Neighborhood(found.surroundings.scales[:, 0], found.surroundings.log_variance[:, 0])
+    return Surrounded(found.mean[:, 0].reshape(-1, *data.outputs), found.variance[:, 0], around)
 
 
-def _predict(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
-    """Means (groups, g, t) and variances (groups, g) at test points of shape (groups, g, d)."""
-    n = stack.indices.shape[1]
-    means, variances = np.empty((*Z.shape[:2], data.n_outputs)), np.empty(Z.shape[:2])
+def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) -> Surrounded:
+    """Means (groups, g, t), variances (groups, g) and surroundings at test points of shape (groups, g, d)."""
+    n, shape = stack.indices.shape[1], Z.shape[:2]
+    around = Neighborhood(np.empty((*shape, data.n_outputs, len(WINDOWS))), np.empty(shape))
+    result = Surrounded(np.empty((*shape, data.n_outputs)), np.empty(shape), around)
     keep_freed_memory()
     with blas_threads_for(0):
         for blocks in batches(len(stack), n * n):
-            means[blocks], variances[blocks] = _predict_batch(data, stack[blocks], Z[blocks])
-    return means, variances
+            part, own = stack[blocks], Z[blocks]
+            points = data.rows("X", part)
+            lower, _ = factor_covariance(data, part, gram(data.kernel, points))
+            columns = solve_lower(lower, data.rows("columns", part))
+            V = solve_lower(lower, gram(data.kernel, points, like(own, points)))
+            result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, columns, V, own)
+            left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
+            result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
+            if surroundings:
+                errors = _standardized_errors(data, fetch(columns), coefficients)
+                found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
+                around.scales[blocks], around.log_variance[blocks] = found
+    return result
 
 
-def _predict_batch(data: Observations, stack: Stack, Z: Floats) -> tuple[Floats, Floats]:
-    points = data.rows("X", stack)
-    lower, _ = factor_covariance(data, stack, gram(data.kernel, points))
-    columns = solve_lower(lower, data.rows("columns", stack))
-    V = solve_lower(lower, gram(data.kernel, points, like(Z, points)))
-    mean, sensitivity_root = _conditional_mean(data, columns, V, Z)
-    informed = fetch((V * V).sum(1))
-    variance = np.maximum(diagonal(data.kernel, Z, noise=False) - informed, 0.0)
-    return mean, np.asarray(variance + (sensitivity_root**2).sum(axis=-1))
+def _standardized_errors(data: Observations, columns: Floats, coefficients: Floats) -> Floats:
+    """U = C⁻¹(y − μ), shape (blocks, n, t), from C⁻¹ [F y] and the coefficients of the mean."""
+    q = data.basis.shape[1]
+    return np.asarray(columns[..., q:] - columns[..., :q] @ coefficients)
 
 
-def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -> tuple[Floats, Floats]:
-    """Means (blocks, g, t) given each block, and what the error of the mean's coefficients adds: a root (blocks, g, q).
+def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, pivots: Floats) -> Neighborhood:
+    """Neighborhoods of test points (groups, g, d): each takes its own nearest observations of the group's."""
+    most = min(max(WINDOWS), errors.shape[1])
+    if Z.shape[1] == 1:  # the observations are sorted, the farthest first
+        found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
+        return Neighborhood(found.scales[:, None], found.log_variance[:, None])
+    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(Z.shape)
+    points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
+    distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
+    near = np.argsort(distances, axis=-1, kind="stable")[..., :most]
+    blocks = np.arange(len(near))[:, None, None]
+    return neighborhood(errors[blocks, near], pivots[blocks, near])
+
+
+def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means (blocks, g, t) given each block, a root (blocks, g, q) of what the error of β adds, and β (blocks, q, t).
 
     From C⁻¹ [F y], shape (blocks, n, q + t), and C⁻¹ Σ_kz, shape (blocks, n, g).
     """
@@ -236,11 +293,11 @@ def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -
     flat = Z.reshape(-1, Z.shape[-1])
     mean = data.mean.values(flat).reshape(*Z.shape[:2], -1) + explained[..., q:]
     if data.mean.coefficients is None:
-        return np.asarray(mean), np.zeros((*Z.shape[:2], 0))
+        return np.asarray(mean), np.zeros((*Z.shape[:2], 0)), np.zeros((1, 0, data.n_outputs))
     sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :q]
     products = fetch(columns[..., :q].mT @ columns)
     coefficients, root = _coefficients(data, NormalEquations(products[..., :q], products[..., q:]))
-    return np.asarray(mean + sensitivity @ coefficients), np.asarray(sensitivity @ root)
+    return np.asarray(mean + sensitivity @ coefficients), np.asarray(sensitivity @ root), coefficients
 
 
 def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> Marginals:
@@ -254,7 +311,7 @@ def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> M
         for part in batches(len(Z), n):
             points = Z[None, part]
             V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(points, factored.points)))
-            mean, sensitivity_root = _conditional_mean(data, factored.innovations, V, points)
+            mean, sensitivity_root, _ = _conditional_mean(data, factored.innovations, V, points)
             informed = fetch((V * V).sum(1))[0]
             variance = np.maximum(diagonal(data.kernel, Z[part], noise=False) - informed, 0.0)
             result.mean[part] = mean[0].reshape(-1, *data.outputs)
@@ -267,7 +324,7 @@ def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Beli
     with blas_threads_for(max(len(Z), factored.innovations.shape[1])):
         points = Z[None]
         V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(points, factored.points)))
-        mean, sensitivity_root = _conditional_mean(data, factored.innovations, V, points)
+        mean, sensitivity_root, _ = _conditional_mean(data, factored.innovations, V, points)
         root = psd_root(gram(data.kernel, Z, Z) - fetch(V.mT @ V)[0])
         root = np.concatenate([root, sensitivity_root[0]], axis=1)
     return Belief(mean[0].reshape(-1, *data.outputs), root)
@@ -285,3 +342,87 @@ def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, 
     own = normal.with_prior(gaussian_prior(known, q))
     root = own.covariance_root
     return np.asarray(root @ (np.swapaxes(root, -1, -2) @ own.moment)), root
+
+
+def predict_prefixes(
+    data: Observations, sets: Any, rows: Indices, skips: tuple[int, ...], *, n_jobs: int | None = None
+) -> list[Surrounded]:
+    """Predict some of the observations from sets of others, without the K nearest of each, for every K.
+
+    One factorisation of a set, its observations being ordered from far to near, gives all of them: the first n − K rows
+    of C⁻¹ are those of the first n − K observations alone. # THEORY: every prefix of a factorisation is a prediction
+
+    Parameters
+    ----------
+    data : Observations
+    sets : int array of shape (m, n)
+        Observations around each, the farthest first, without itself.
+    rows : int array of shape (m,)
+        The observations to predict.
+    skips : tuple of int
+        Values of K, each less than n.
+
+    Returns
+    -------
+    list of Surrounded, one for each K
+    """
+    starts = range(0, len(rows), _TASK_GROUPS)
+    with blas_threads_for(0):
+        parts = Parallel(n_jobs=n_jobs if current_device() is None else 1)(
+            delayed(_prefixes)(
+                data.take(sets[start : start + _TASK_GROUPS].ravel()),
+                _blocks(*sets[start : start + _TASK_GROUPS].shape),
+                data.X[rows[start : start + _TASK_GROUPS], None],
+                skips,
+            )
+            for start in starts
+        )
+    return [join_surrounded([part[number] for part in parts], data.outputs) for number in range(len(skips))]
+
+
+def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...]) -> list[Surrounded]:
+    n = stack.indices.shape[1]
+    found: list[list[Surrounded]] = [[] for _ in skips]
+    keep_freed_memory()
+    with blas_threads_for(0):
+        for blocks in batches(len(stack), n * n):
+            points, own = data.rows("X", stack[blocks]), Z[blocks]
+            lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
+            columns = fetch(solve_lower(lower, data.rows("columns", stack[blocks])))
+            V = fetch(solve_lower(lower, gram(data.kernel, points, like(own, points))))
+            pivots, prior = fetch(diagonals(lower)), diagonal(data.kernel, own, noise=False)
+            for number, skip in enumerate(skips):
+                rest = slice(0, n - skip)
+                mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], own)
+                variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
+                errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
+                around = neighborhood(errors, pivots[:, rest][:, ::-1])
+                found[number].append(Surrounded(mean[:, 0], variance[:, 0], around))
+    return [join_surrounded(parts, (data.n_outputs,)) for parts in found]
+
+
+def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:
+    """Normal equations of the mean's coefficients in each of some sets of observations (m, n): (m, q, q), (m, q, t)."""
+    with blas_threads_for(0):
+        parts = Parallel(n_jobs=n_jobs if current_device() is None else 1)(
+            delayed(_normal)(
+                data.take(sets[start : start + _TASK_GROUPS].ravel()),
+                _blocks(*sets[start : start + _TASK_GROUPS].shape),
+            )
+            for start in range(0, len(sets), _TASK_GROUPS)
+        )
+    return NormalEquations(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+def _normal(data: Observations, stack: Stack) -> NormalEquations:
+    n, q = stack.indices.shape[1], data.basis.shape[1]
+    found = []
+    keep_freed_memory()
+    with blas_threads_for(0):
+        for blocks in batches(len(stack), n * n):
+            points = data.rows("X", stack[blocks])
+            lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
+            columns = solve_lower(lower, data.rows("columns", stack[blocks]))
+            products = fetch(columns[..., :q].mT @ columns)
+            found.append(NormalEquations(products[..., :q], products[..., q:]))
+    return NormalEquations(*(np.concatenate(values) for values in zip(*found, strict=True)))

@@ -6,6 +6,7 @@ from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.inducing_points import Inducing
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import Nearest
+from compositegp.prediction.neighborhood_tuning import NeighborCurve, NeighborhoodTuning, spread_of
 from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
 
 __all__ = [
@@ -15,7 +16,10 @@ __all__ = [
     "FittedTerms",
     "Inducing",
     "Nearest",
+    "NeighborCurve",
+    "NeighborhoodTuning",
     "PredictionMethod",
     "Predictor",
     "as_prediction_method",
+    "spread_of",
 ]

@@ -1,10 +1,10 @@
 """Prediction by a committee of experts, one for each segment, point by point: for comparison."""
 
-import numpy as np
+from typing import Any
 
 from compositegp.backend import Floats
 from compositegp.means import plugged_in
-from compositegp.posteriors import Marginals, ask_committee
+from compositegp.posteriors import Marginals, ask_committee, joined
 from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.storage import storable
@@ -36,7 +36,7 @@ class Committee(PredictionMethod):
         if not isinstance(self.rule, str) or self.rule not in RULES:
             raise ValueError(f"rule must be one of {', '.join(RULES)}; found {self.rule!r}.")
 
-    def bind(self, fitted: FittedTerms) -> "CommitteePredictor":
+    def bind(self, fitted: FittedTerms, tuning: Any = None) -> "CommitteePredictor":
         """The predictor for fitted data."""
         return CommitteePredictor(self, fitted)
 
@@ -58,4 +58,4 @@ class CommitteePredictor(Predictor):
             ask_committee(self._data, Z[start : start + _GROUP], segments, rule)
             for start in range(0, len(Z), _GROUP)
         ]
-        return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+        return joined(parts)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from compositegp.analysis import predict_honest_variance
 from compositegp.backend import Floats, blas_threads_for, current_device
 from compositegp.composite import Composite, FactoredStack, Observations, factor_stacks
-from compositegp.posteriors import Belief, FactoredComposite, Marginals, predict_groups
+from compositegp.posteriors import Belief, FactoredComposite, Marginals, Surrounded, predict_groups
 from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.storage import storable
@@ -43,7 +43,7 @@ class CompositeSum(PredictionMethod):
         """Check the parameters."""
         check_count(self.group_size, "group_size")
 
-    def bind(self, fitted: FittedTerms) -> "CompositeSumPredictor":
+    def bind(self, fitted: FittedTerms, tuning: Any = None) -> "CompositeSumPredictor":
         """The predictor for fitted data."""
         return CompositeSumPredictor(self, fitted)
 
@@ -72,7 +72,7 @@ class CompositeSumPredictor(Predictor):
         """All the terms."""
         return self.fitted.composite, None
 
-    def honest_variance(self, Z: Floats, claimed: Marginals) -> Floats:
+    def honest_variance(self, Z: Floats, claimed: Marginals | Surrounded) -> Floats:
         """In the groups that the means are predicted in."""
         fitted = self.fitted
         return predict_honest_variance(

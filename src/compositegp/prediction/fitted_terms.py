@@ -3,11 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from compositegp.backend import Indices
+from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
 from compositegp.means import Basis, Estimated, MeanModel
+from compositegp.posteriors import Surrounded
+
+
+class HeldOutPart(NamedTuple):
+    """Training points predicted without themselves and their K nearest neighbors.
+
+    Attributes
+    ----------
+    rows : int array of shape (m,)
+    n_skipped : int
+        K.
+    distances : array of shape (m,)
+        From each to the nearest observation that it was predicted from, in length scales.
+    predicted : Surrounded
+    """
+
+    rows: Indices
+    n_skipped: int
+    distances: Floats
+    predicted: Surrounded
 
 
 @dataclass(frozen=True, eq=False)

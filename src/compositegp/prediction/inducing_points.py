@@ -1,6 +1,7 @@
 """Prediction by inducing points: FITC and PITC. The terms speak about inducing variables, and those about the rest."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +10,14 @@ from compositegp.analysis import predict_honest_variance
 from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations, factor_stacks, partition
 from compositegp.kernels import in_length_scales
-from compositegp.posteriors import Belief, Marginals, belief_about_inducing, project_belief, project_groups
+from compositegp.posteriors import (
+    Belief,
+    Marginals,
+    Surrounded,
+    belief_about_inducing,
+    project_belief,
+    project_groups,
+)
 from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.storage import storable
@@ -47,7 +55,7 @@ class Inducing(PredictionMethod):
         if np.ndim(self.points) == 0:
             check_count(self.points, "points")
 
-    def bind(self, fitted: FittedTerms) -> "InducingPredictor":
+    def bind(self, fitted: FittedTerms, tuning: Any = None) -> "InducingPredictor":
         """The predictor for fitted data."""
         # Unknown coefficients are learned beside the inducing variables: from the data once, not twice.
         data = fitted.undetermined
@@ -92,7 +100,7 @@ class InducingPredictor(Predictor):
         """All the terms, and the inducing points."""
         return self._composite, self._points
 
-    def honest_variance(self, Z: Floats, claimed: Marginals) -> Floats:
+    def honest_variance(self, Z: Floats, claimed: Marginals | Surrounded) -> Floats:
         """For a known mean."""
         if self._data.mean.coefficients is not None:
             raise ValueError(

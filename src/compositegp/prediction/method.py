@@ -7,8 +7,9 @@ from sklearn.base import BaseEstimator
 
 from compositegp.backend import Floats
 from compositegp.composite import Composite
-from compositegp.posteriors import Belief, Marginals
-from compositegp.prediction.fitted_terms import FittedTerms
+from compositegp.posteriors import Belief, Marginals, Surrounded
+from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
+from compositegp.predictive import Family, Normal
 
 
 class Predictor(ABC):
@@ -23,7 +24,7 @@ class Predictor(ABC):
         """Do what can be done before the test points are known."""
 
     @abstractmethod
-    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:
+    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Means and variances of the latent values at any number of test points, shape (M, d)."""
 
     def joint(self, Z: Floats) -> Belief:
@@ -39,11 +40,28 @@ class Predictor(ABC):
             f"prediction={self.method!r} is not made from the terms of a composite: its cost has no closed form."
         )
 
-    def honest_variance(self, Z: Floats, claimed: Marginals) -> Floats:
+    def honest_variance(self, Z: Floats, claimed: Marginals | Surrounded) -> Floats:
         """Mean squared errors, under the model, of the means that this predicts: shape (M,)."""
         raise ValueError(
             f"variance='honest' has no closed form for prediction={self.method!r}. Use CompositeSum() or Nearest()."
         )
+
+    def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
+        """Training points predicted without themselves and their K nearest: (rows, K, distances, predictions)."""
+        raise ValueError(f"validate needs prediction=Nearest(); found {self.method!r}.")
+
+    def spread(self, Z: Floats, found: Marginals | Surrounded, noise: Floats) -> tuple[Any, Family]:
+        """Factors on the standard deviations of observations, shape (M, 1) or (M, t), and the family of their errors.
+
+        Parameters
+        ----------
+        Z : array of shape (M, d)
+        found : Marginals
+            What `marginals` returned for these points.
+        noise : array of shape (M,)
+            Noise variances of the observations to predict.
+        """
+        return 1.0, Normal()
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without results that can be computed again."""
@@ -60,6 +78,18 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
 
+    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> Any:
+        """What the method learns from the data before it predicts: a storable object, or None (the default).
+
+        Parameters
+        ----------
+        fitted : FittedTerms
+        heavy_tails : bool
+            Whether predictive distributions may have heavy tails: not with a target transform.
+        n_jobs : int or None
+        """
+        return None
+
     @abstractmethod
-    def bind(self, fitted: FittedTerms) -> Predictor:
-        """The predictor for fitted data."""
+    def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
+        """The predictor for fitted data, with what `tune` has learned."""

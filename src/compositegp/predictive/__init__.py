@@ -1,5 +1,6 @@
 """Predictive distributions in the target's own unit, and scores of them."""
 
+from compositegp.predictive.calibration import Calibration, ratios
 from compositegp.predictive.distribution import PredictiveDistribution
 from compositegp.predictive.families import Family, Normal, StudentT
 from compositegp.predictive.scores import point_scores, score_predictions
@@ -12,6 +13,7 @@ from compositegp.predictive.target_transforms import (
 )
 
 __all__ = [
+    "Calibration",
     "Family",
     "IdentityTarget",
     "LogTarget",
@@ -22,5 +24,6 @@ __all__ = [
     "TransformedTarget",
     "as_target_transform",
     "point_scores",
+    "ratios",
     "score_predictions",
 ]

@@ -67,13 +67,24 @@ class PredictiveDistribution:
         transform: TargetTransform,
         offset: Any = 0.0,
         output_scale: Any = 1.0,
+        factors: Any = 1.0,
+        family: Family | None = None,
     ) -> "PredictiveDistribution":
-        """Joint predictions from a belief about the latent values and the variances of independent noise, (M,)."""
+        """Joint predictions from a belief about the latent values and the variances of independent noise, (M,).
+
+        `factors`, shape (M, 1) or (M, t), multiply the standard deviations. Joint draws need one family for all the
+        points, and factors that the outputs share: those are geometric means.
+        """
         covariance = belief.covariance.copy()
         add_to_diagonal(covariance, noise)
-        scale = _spread(np.sqrt(belief.variance + noise), belief.mean, output_scale)
+        shared = np.ones(len(covariance))
+        if np.ndim(factors):
+            shared = np.exp(np.log(factors).mean(axis=1))
+            covariance *= np.outer(shared, shared)
+        scale = _spread(np.sqrt(belief.variance + noise) * shared, belief.mean, output_scale)
         location = offset + output_scale * belief.mean
-        return cls(location, scale, transform, Normal(), covariance, output_scale)
+        together = (family or Normal()).shared()
+        return cls(location, scale, transform, together, covariance, output_scale)
 
     @classmethod
     def of_marginals(
@@ -84,15 +95,26 @@ class PredictiveDistribution:
         transform: TargetTransform,
         offset: Any = 0.0,
         output_scale: Any = 1.0,
+        factors: Any = 1.0,
         family: Family | None = None,
     ) -> "PredictiveDistribution":
-        """Predictions of each point alone, from means (M,) or (M, t) and variances (M,)."""
+        """Predictions of each point alone, from means (M,) or (M, t) and variances (M,).
+
+        `factors`, shape (M, 1) or (M, t), multiply the standard deviations, and `family` is that of the errors.
+        """
         scale = _spread(np.sqrt(variance), mean, output_scale)
+        if np.ndim(factors):
+            scale = scale * np.asarray(factors).reshape(len(mean), *((-1,) if mean.ndim > 1 else ()))
         return cls(offset + output_scale * mean, scale, transform, family or Normal(), None, output_scale)
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        return self.transform.moments(self.location, self.scale * self.family.std)
+        return self.transform.moments(self.location, self.scale * self._family.std)
+
+    @property
+    def _family(self) -> Family:
+        """The family, in the shape of the outputs."""
+        return self.family.shaped(self.location.ndim)
 
     @property
     def mean(self) -> Floats:
@@ -116,7 +138,7 @@ class PredictiveDistribution:
 
     def mean_and_covariance(self) -> tuple[Floats, Floats]:
         """Means (M,) and joint covariance (M, M); for t outputs (M, t) and (M, M, t)."""
-        joint = self._joint()
+        joint = self._joint() * np.ravel(self.family.std)[0] ** 2
         if self.location.ndim == 1:
             return self.transform.covariance(self.location, np.asarray(self.output_scale**2 * joint))
         scales = np.broadcast_to(self.output_scale, self.location.shape[1])
@@ -146,13 +168,13 @@ class PredictiveDistribution:
 
     def cdf(self, y: ArrayLike) -> Floats:
         """Probability of a value of at most y, shape (M,)."""
-        below = self.family.cdf(self._standardized(y))
+        below = self._family.cdf(self._standardized(y))
         return np.asarray(np.where(np.asarray(self.transform.sign) > 0, below, 1 - below))
 
     def logpdf(self, y: ArrayLike) -> Floats:
         """Logarithm of the density at y, shape (M,)."""
         values = self._values(y)
-        density = self.family.logpdf(self._standardized(values)) - np.log(self.scale)
+        density = self._family.logpdf(self._standardized(values)) - np.log(self.scale)
         return np.asarray(density + self.transform.log_derivative(values))
 
     def sample(self, n: int = 1, random_state: Any = None) -> Floats:
@@ -160,7 +182,7 @@ class PredictiveDistribution:
         count, generator = check_count(n, "n"), check_random_state(random_state)
         if self.covariance is None:
             normal = generator.standard_normal((count, *self.location.shape)) * self.scale
-            factors = self.family.sample(normal.shape, generator)
+            factors = self._family.sample(normal.shape, generator)
         else:
             root = psd_root(self.covariance)
             normal = generator.standard_normal((count, *self.location.shape[1:], root.shape[1]))
@@ -173,7 +195,7 @@ class PredictiveDistribution:
         """Continuous ranked probability score of the outcomes y, in the target's unit, for each point: shape (M,)."""
         values = self._values(y)
         if isinstance(self.transform, IdentityTarget):
-            return np.asarray(self.scale * self.family.crps(self._standardized(values)))
+            return np.asarray(self.scale * self._family.crps(self._standardized(values)))
         if isinstance(self.transform, LogTarget) and isinstance(self.family, Normal):
             return np.asarray(scoringrules.crps_lognormal(values, self.location, self.scale))
         return self._crps_by_quadrature(values)
@@ -229,7 +251,7 @@ class PredictiveDistribution:
         return np.asarray((self.transform.forward(values) - self.location) / self.scale)
 
     def _standard_quantile(self, q: Any) -> Floats:
-        return self.family.quantile(q)
+        return self._family.quantile(q)
 
     def _crps_by_quadrature(self, y: Floats) -> Floats:
         """CRPS = E|Y − y| − ½ E|Y − Y'|, for a transformed target.
@@ -242,7 +264,7 @@ class PredictiveDistribution:
         distance = self._integral(-end, middle, lambda z, g: np.abs(g - y)) + self._integral(
             middle, end, lambda z, g: np.abs(g - y)
         )
-        gini = self._integral(-end, end, lambda z, g: g * (self.family.cdf(z) - 0.5))
+        gini = self._integral(-end, end, lambda z, g: g * (self._family.cdf(z) - 0.5))
         return np.asarray(distance - 2 * np.abs(gini))
 
     def _integral(self, start: Floats, stop: Floats, function: Any) -> Floats:
@@ -251,7 +273,7 @@ class PredictiveDistribution:
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             z = start + half * (1 + node)
             g = self.transform.inverse(self.location + self.scale * z)
-            total += weight * function(z, g) * np.exp(self.family.logpdf(z))
+            total += weight * function(z, g) * np.exp(self._family.logpdf(z))
         return np.asarray(half * total)
 
 

@@ -35,6 +35,12 @@ class Family(Protocol):
     def take(self, points: Any) -> "Family":
         """The family at some of the points."""
 
+    def shared(self) -> "Family":
+        """One family for all the points, for joint draws."""
+
+    def shaped(self, ndim: int) -> "Family":
+        """The family for arrays with that many axes, of which the first are the points."""
+
 
 class Normal:
     """The standard normal distribution."""
@@ -65,6 +71,14 @@ class Normal:
         """The same."""
         return self
 
+    def shared(self) -> "Normal":
+        """The same."""
+        return self
+
+    def shaped(self, ndim: int) -> "Normal":
+        """The same."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class StudentT:
@@ -72,7 +86,7 @@ class StudentT:
 
     Attributes
     ----------
-    df : array of shape (M,) or (M, 1)
+    df : array of shape (M,), or (1,) for all the points
         Above 2, so that there is a variance.
     """
 
@@ -107,4 +121,12 @@ class StudentT:
 
     def take(self, points: Any) -> "StudentT":
         """The family at some of the points."""
-        return StudentT(self.df[points])
+        return self if self.df.size == 1 else StudentT(self.df[points])
+
+    def shared(self) -> "StudentT":
+        """One family for all the points: the geometric mean of the degrees of freedom."""
+        return StudentT(np.exp(np.log(self.df).mean(keepdims=True)))
+
+    def shaped(self, ndim: int) -> "StudentT":
+        """The family for arrays with that many axes, of which the first are the points."""
+        return StudentT(self.df.reshape(-1, *(1,) * (ndim - 1)))

@@ -1,0 +1,204 @@
+"""What prediction from the nearest observations learns from the data: how many of them, a mean that varies, errors."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, Indices
+from compositegp.composite import Observations
+from compositegp.kernels import diagonal, noise_variance
+from compositegp.means import Basis, Estimated, MeanModel, as_mean, fit_random_effects
+from compositegp.posteriors import N_NEIGHBORS, NearestPredictor, Surrounded, normal_equations, predict_prefixes
+from compositegp.prediction.fitted_terms import HeldOutPart
+from compositegp.predictive import Calibration, Family, Normal, ratios
+from compositegp.storage import storable
+
+NUMBERS = (64, 128, 256, 512, 1024)
+"""Numbers of neighbors that are tried."""
+_LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
+_WORTH_MORE = 0.01  # expected gain of log score, in nats, from which more than 512 neighbors are used
+_CURVE_POINTS = 100  # training points by which the number of neighbors is chosen
+_CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
+_NEAR_POINTS = 500  # training points predicted near the data; 400 are within 0.005 nats of 800
+_FAR_POINTS = 200  # training points predicted at each of the larger distances
+_FEWEST_POINTS = 100  # with fewer training points than this the Gaussian is kept
+_FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned at a larger distance too
+_BLOCKS = 200  # neighborhoods by which the spread of the mean's coefficients is learned
+_NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
+_SEED = 0  # of the choice of training points
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class NeighborCurve:
+    """Expected loss of log score by the number of neighbors.
+
+    Attributes
+    ----------
+    n_neighbors : int array of shape (k,)
+    skipped : int array of shape (s,)
+        How many of the nearest observations the points were predicted without: predictions in gaps.
+    loss : array of shape (s, k)
+        ½ mean log(v_n / v_max), in nats, against the largest number.
+    """
+
+    n_neighbors: Any
+    skipped: Any
+    loss: Floats
+
+    def smallest(self) -> int:
+        """The smallest number that is enough at every distance."""
+        worst = self.loss.max(axis=0)
+        usual = self.n_neighbors <= N_NEIGHBORS
+        enough = np.flatnonzero(usual & (worst <= _LOSS))
+        if len(enough):
+            return int(self.n_neighbors[enough[0]])
+        largest = int(np.flatnonzero(usual)[-1])
+        return int(self.n_neighbors[-1] if worst[largest] > _WORTH_MORE else self.n_neighbors[largest])
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """The numbers by their names, for files."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class NeighborhoodTuning:
+    """What was learned for predictions from the nearest observations.
+
+    Attributes
+    ----------
+    n_neighbors : int
+    curve : NeighborCurve or None
+    coefficients : array of shape (q, t) or None
+        Mean of the coefficients of neighborhoods; None where the mean does not vary.
+    spread : array of shape (q, q) or None
+        Their covariance.
+    calibration : Calibration or None
+    """
+
+    n_neighbors: int
+    curve: NeighborCurve | None = None
+    coefficients: Floats | None = None
+    spread: Floats | None = None
+    calibration: Calibration | None = None
+
+    def get_params(self, deep: bool = False) -> dict[str, Any]:
+        """The values by their names, for files."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def neighbor_curve(search: NearestPredictor, n_jobs: int | None) -> NeighborCurve | None:
+    """Expected loss of log score by the number of neighbors, at a few training points; None with too few data."""
+    data, n = search.data, len(search.data.X)
+    most = max((count for count in NUMBERS if count + 1 < n), default=0)
+    if most <= NUMBERS[0]:
+        return None
+    counts = np.array([count for count in NUMBERS if count <= most])
+    gaps = _CURVE_SKIPS if data.X.shape[1] <= _FEW_COLUMNS else _CURVE_SKIPS[:-1]
+    skips = [skip for skip in gaps if skip + most + 1 < n]
+    rows = _chosen(n, _CURVE_POINTS, 0)
+    losses = []
+    for skip in skips:
+        # Nearest first: the first j rows of a factor are the nearest j.
+        sets = search.around(rows, skip, most, n_jobs)[:, ::-1]
+        found = predict_prefixes(data, sets, rows, tuple(int(most - count) for count in counts), n_jobs=n_jobs)
+        noise = _noise(data, rows)
+        logs = np.array([np.log(part.variance + noise + np.finfo(np.float64).tiny).mean() for part in found])
+        losses.append(0.5 * (logs - logs[-1]))
+    return NeighborCurve(counts, np.array(skips), np.maximum(np.array(losses), 0.0))
+
+
+def varying_mean(
+    search: NearestPredictor, estimate: Estimated, size: int, n_jobs: int | None
+) -> tuple[Floats, Floats] | None:
+    """Mean and covariance of the coefficients of neighborhoods; None where they are the same everywhere."""
+    rows = _chosen(len(search.data.X), _BLOCKS, 1)
+    normal = normal_equations(search.data, search.around(rows, 0, size, n_jobs), n_jobs=n_jobs)
+    coefficients, spread = fit_random_effects(normal)
+    information = normal.information.mean(axis=0)
+    if np.linalg.eigvals(spread @ information).real.max() < _NEGLIGIBLE:
+        return None
+    return coefficients, spread
+
+
+def mean_that_varies(
+    estimate: Estimated, coefficients: Floats, spread: Floats, outputs: tuple[int, ...]
+) -> MeanModel:
+    """The mean whose coefficients in a neighborhood are N(β₀, T), T with the error of β₀."""
+    covariance = np.asarray(spread) + np.asarray(estimate.covariance) + 1e-9 * np.diag(np.diagonal(spread))
+    return as_mean(Basis(estimate.functions, np.asarray(coefficients).reshape(-1, *outputs), covariance))
+
+
+def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None) -> Calibration | None:
+    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
+    if len(search.data.X) < _FEWEST_POINTS:
+        return None
+    errors, rhos, deltas, scales, distances = [], [], [], [], []
+    for rows, skip, _, found in held_out_predictions(search, size, n_jobs):
+        noise = _noise(search.data, rows)
+        total = diagonal(search.data.kernel, search.data.X[rows], noise=False) + noise
+        variance = np.maximum(found.variance + noise, 1e-12 * total)
+        rho, delta = ratios(variance, total, found.surroundings)
+        y = search.data.targets[rows]
+        z = (y - found.mean).reshape(len(rows), -1) / np.sqrt(variance)[:, None]
+        t = z.shape[1]
+        errors.append(z.ravel())
+        rhos.append(np.repeat(rho, t))
+        deltas.append(np.repeat(delta, t))
+        scales.append(found.surroundings.scales.reshape(len(rows) * t, -1))
+        distances.append(np.full(len(rows) * t, skip))
+    return Calibration.fit(
+        np.concatenate(errors),
+        np.concatenate(rhos),
+        np.concatenate(deltas),
+        np.concatenate(scales),
+        np.concatenate(distances),
+        heavy_tails=heavy_tails,
+    )
+
+
+def spread_of(
+    calibration: Calibration | None, kernel: Kernel, Z: Floats, found: Surrounded, noise: Floats
+) -> tuple[Any, Family]:
+    """Factors (M, t) on the standard deviations of observations at `Z`, and the family of their errors."""
+    if calibration is None or calibration.is_gaussian:
+        return 1.0, Normal()
+    total = diagonal(kernel, Z, noise=False) + noise
+    rho, delta = ratios(found.variance + noise, total, found.surroundings)
+    factors, df = calibration.apply(rho, delta, found.surroundings.scales)
+    return factors, calibration.family(df)
+
+
+def held_out_predictions(
+    search: NearestPredictor, size: int, n_jobs: int | None, *, seed: int = 2
+) -> list[HeldOutPart]:
+    """Training points predicted without themselves and their K nearest, for each K of a list."""
+    n, d = search.data.X.shape
+    size = min(size, n - 1)
+    skips = tuple(sorted({0, size // 64, size // 8, 3 * size // 8}))
+    rows = _chosen(n, _NEAR_POINTS, seed)
+    sets = search.around(rows, 0, size, n_jobs)
+    near = predict_prefixes(search.data, sets, rows, skips, n_jobs=n_jobs)
+    found = [
+        HeldOutPart(rows, skip, search.distances(rows, sets[:, -1 - skip]), part)
+        for skip, part in zip(skips, near, strict=True)
+    ]
+    for number, skip in enumerate((size, 4 * size) if d <= _FEW_COLUMNS else (size,)):
+        if skip + size + 1 < n:
+            rows = _chosen(n, _FAR_POINTS, seed + 1 + number)
+            sets = search.around(rows, skip, size, n_jobs)
+            (part,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
+            found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, -1]), part))
+    return found
+
+
+def _chosen(n: int, count: int, number: int) -> Indices:
+    return np.sort(np.random.default_rng([_SEED, number]).permutation(n)[:count])
+
+
+def _noise(data: Observations, rows: Indices) -> Floats:
+    own = noise_variance(data.kernel, data.X[rows])
+    return np.asarray(own if data.noise_variance is None else own + data.noise_variance[rows])

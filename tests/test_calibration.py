@@ -1,0 +1,239 @@
+"""Calibration: the prefix identity, the fit, what it does on simulated data, and where it is kept."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from compositegp import CompositeGPRegressor, Estimated, Nearest, nearest
+from compositegp.composite import Observations
+from compositegp.means import NormalEquations, fit_random_effects
+from compositegp.posteriors import NearestPredictor, predict_prefixes
+from compositegp.predictive import Calibration
+from compositegp.simulate import stationary_field
+
+KERNEL = ConstantKernel(1.2) * Matern([1.0, 1.5], nu=1.5) + WhiteKernel(0.05)
+LEVELS = [0.5, 0.8, 0.95, 0.99]
+
+
+@pytest.mark.parametrize("mean", [None, "linear", Estimated("constant", [0.3], [[0.01]])], ids=str)
+def test_every_prefix_of_one_factorisation_is_a_prediction(rng, mean):
+    X = rng.uniform(0, 5, size=(300, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=300)
+    data = Observations.checked(KERNEL, X, y, mean=mean, noise_variance=None)
+    rows = np.arange(5)
+    sets = NearestPredictor(data).around(rows, 0, 60, None)
+    for skip, found in zip((0, 8, 30), predict_prefixes(data, sets, rows, (0, 8, 30)), strict=True):
+        for row in rows:
+            kept = sets[row][: 60 - skip]  # the farthest first: the nearest are left out
+            alone = nearest(KERNEL, X[kept], y[kept], X[row : row + 1], n_neighbors=60, mean=mean)
+            assert found.mean[row] == pytest.approx(alone.mean[0], abs=1e-9)
+            assert found.variance[row] == pytest.approx(alone.variance[0], abs=1e-9)
+
+
+def test_held_out_sets_are_the_nearest_others_by_brute_force(rng):
+    X = np.concatenate([rng.uniform(0, 5, size=(80, 2)), np.zeros((3, 2))])  # with duplicates
+    data = Observations.checked(KERNEL, X, np.zeros(83), mean=None, noise_variance=None)
+    rows = np.array([0, 7, 80, 81, 82])
+    scaled = X / [1.0, 1.5]
+    for skip in (0, 5):
+        sets = NearestPredictor(data).around(rows, skip, 20, None)
+        for row, found in zip(rows, sets, strict=True):
+            assert row not in found
+            distances = np.sqrt(((scaled - scaled[row]) ** 2).sum(axis=1))
+            expected = np.sort(np.delete(distances, row))[skip : skip + 20]
+            np.testing.assert_allclose(distances[found][::-1], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_neighborhood_shared_by_a_group_is_close_to_that_of_each_point(rng):
+    X = rng.uniform(0, 5, size=(900, 2))
+    y = np.sin(2 * X[:, 0]) + 0.2 * X[:, 1] * rng.normal(size=900)
+    data = Observations.checked(KERNEL, X, y, mean=None, noise_variance=None)
+    Z = rng.uniform(1, 1.3, size=(16, 2))
+    search = NearestPredictor(data)
+    together, alone = (search.predict_surrounded(Z, 256, size).surroundings for size in (16, 1))
+    np.testing.assert_allclose(together.scales, alone.scales, rtol=0, atol=0.35)
+    np.testing.assert_allclose(together.log_variance, alone.log_variance, rtol=0, atol=0.1)
+
+
+def test_student_t_is_the_integral_over_an_unknown_scale():
+    """y ~ N(0, s) with s ~ scaled inverse χ²(ν) is Student's t with ν degrees of freedom."""
+    nu, y = 5.0, 1.7
+    prior = stats.invgamma(nu / 2, scale=nu / 2)
+    mixed, _ = integrate.quad(lambda s: stats.norm.pdf(y, scale=np.sqrt(s)) * prior.pdf(s), 0, np.inf)
+    assert mixed == pytest.approx(stats.t(nu).pdf(y), rel=1e-6)
+
+
+class TestFit:
+    @pytest.fixture
+    def sample(self, rng):
+        m = 4000
+        distance = np.repeat([0, 8, 64, 512], m // 4)
+        delta = 0.5 * np.log1p(distance) + 0.2 * rng.normal(size=m)
+        rho = -2 + 0.5 * delta + 0.3 * rng.normal(size=m)
+        local = rng.normal(size=m)
+        scales = local[:, None] + 0.2 * rng.normal(size=(m, 3))
+        return distance, delta, rho, local, scales
+
+    def test_recovers_scale_and_tails(self, sample, rng):
+        distance, delta, rho, local, scales = sample
+        z = np.exp(0.8 * local - 0.3) * rng.standard_t(4, size=len(local))
+        found = Calibration.fit(z, rho, delta, scales, distance)
+        factors, df = found.apply(rho, delta, scales[:, None])
+        np.testing.assert_allclose(np.log(factors[:, 0]).mean(), (0.8 * local - 0.3).mean(), rtol=0, atol=0.1)
+        assert np.corrcoef(np.log(factors[:, 0]), local)[0, 1] > 0.95
+        assert 2.5 < np.median(df) < 6
+        inside = np.abs(z) < factors[:, 0] * stats.t(df).ppf(0.9)
+        assert inside.mean() == pytest.approx(0.8, abs=0.02)
+        assert "nats" in repr(found)
+
+    def test_keeps_the_gaussian_where_it_is_right(self, sample, rng):
+        distance, delta, rho, _, scales = sample
+        found = Calibration.fit(rng.normal(size=len(rho)), rho, delta, scales, distance)
+        assert found.is_gaussian
+        factors, df = found.apply(rho, delta, scales[:, None])
+        assert (factors == 1).all()
+        assert np.isinf(df).all()
+        assert "none needed" in repr(found)
+
+    def test_without_heavy_tails_errors_stay_normal(self, sample, rng):
+        distance, delta, rho, local, scales = sample
+        z = np.exp(local) * rng.standard_t(4, size=len(local))
+        found = Calibration.fit(z, rho, delta, scales, distance, heavy_tails=False)
+        assert not found.is_gaussian
+        assert np.isinf(found.apply(rho, delta, scales[:, None])[1]).all()
+
+
+def rough_and_smooth(rng, n=2500):
+    """A series whose noise and roughness change from one half to the other, with heavy tails."""
+    X = np.sort(rng.uniform(0, 100, size=(n, 1)), axis=0)
+    size = np.where(X[:, 0] < 50, 0.05, 0.6)
+    return X, np.sin(X[:, 0]) + size * rng.standard_t(3, size=n)
+
+
+class TestOfTheEstimator:
+    @pytest.fixture(scope="class")
+    def fitted(self):
+        rng = np.random.default_rng(0)
+        X, y = rough_and_smooth(rng)
+        test = rng.uniform(size=len(X)) < 0.3
+        kernel = ConstantKernel(1.0) * Matern(2.0, nu=1.5) + WhiteKernel(0.3)
+        model = CompositeGPRegressor(kernel, prediction=Nearest(128)).fit(X[~test], y[~test])
+        return model, X[test], y[test]
+
+    def test_intervals_cover_where_the_gaussian_does_not(self, fitted):
+        model, X, y = fitted
+        found = model.predict_distribution(X)
+        np.testing.assert_allclose(found.coverage(y, LEVELS), LEVELS, rtol=0, atol=0.045)
+        plain = CompositeGPRegressor(model.kernel_, learning=None, prediction=Nearest(128, calibration=None))
+        gaussian = plain.fit(model._model.X, model._model.y).predict_distribution(X)
+        assert np.abs(gaussian.coverage(y, 0.5) - 0.5) > 0.15
+        assert found.log_score(y).mean() < gaussian.log_score(y).mean() - 0.2
+        np.testing.assert_allclose(found.mean, gaussian.mean, rtol=0, atol=0.05)
+
+    def test_it_is_kept_in_files_and_through_updates(self, fitted, tmp_path):
+        model, X, _ = fitted
+        model.save(tmp_path / "m.cgp")
+        again = CompositeGPRegressor.load(tmp_path / "m.cgp")
+        assert repr(again.calibration_) == repr(model.calibration_)
+        np.testing.assert_array_equal(again.predict_interval(X[:20], 0.8), model.predict_interval(X[:20], 0.8))
+        again.set_params(learning=None).partial_fit([[200.0]], [0.0])
+        assert repr(again.calibration_) == repr(model.calibration_)
+
+    def test_joint_draws_are_of_a_multivariate_t(self, fitted):
+        model, X, _ = fitted
+        found = model.predict_distribution(X[:3], joint=True)
+        mean, covariance = found.mean_and_covariance()
+        draws = found.sample(400_000, random_state=0)
+        np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=0.02)
+        spread = np.sqrt(np.diagonal(covariance))
+        # Quantiles, not moments: with few degrees of freedom a sample covariance hardly converges.
+        for point in range(3):
+            inside = np.mean(np.abs(draws[point] - mean[point]) < found.scale[point])
+            assert inside == pytest.approx(2 * stats.t(found.family.df[0]).cdf(1) - 1, abs=0.01)
+        assert (spread > found.scale).all()
+
+    def test_validation_says_how_good_it_is_at_each_distance(self, fitted):
+        model, X, y = fitted
+        report = model.validate()
+        table = report.table
+        assert table["skipped"] == sorted(table["skipped"])
+        assert (np.diff(table["distance"]) > 0).all()
+        assert table["RMSE"][-1] > table["RMSE"][0]
+        errors = np.sqrt(np.mean((model.predict(X) - y) ** 2))
+        assert table["RMSE"][0] == pytest.approx(errors, rel=0.25)
+        np.testing.assert_allclose(report.reliability(LEVELS), LEVELS, rtol=0, atol=0.04)
+        assert "without" in repr(report)
+
+    def test_a_transformed_target_keeps_its_mean(self):
+        rng = np.random.default_rng(1)
+        X, z = rough_and_smooth(rng, 1200)
+        model = CompositeGPRegressor(target_transform="log", prediction=Nearest(64)).fit(X, np.exp(z))
+        found = model.predict_distribution(X[:50])
+        assert np.isfinite(found.mean).all()
+        assert np.isfinite(found.std).all()
+        assert type(found.family).__name__ == "Normal"
+
+
+def test_simulated_fields_stay_gaussian():
+    kernel = ConstantKernel(1.0) * Matern(6.0, nu=0.5) + WhiteKernel(0.05)
+    points = np.stack(np.meshgrid(np.arange(60.0), np.arange(60.0), indexing="ij"), axis=-1).reshape(-1, 2)
+    for seed in range(3):
+        values = stationary_field(kernel, (60, 60), random_state=seed)[0].ravel()
+        model = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(64)).fit(points, values)
+        assert model.calibration_.is_gaussian
+
+
+def test_the_number_of_neighbors_is_the_data_s_business():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 400, size=(4000, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=4000)
+    markov = CompositeGPRegressor(Matern(1.0, nu=0.5) + WhiteKernel(1e-4), learning=None).fit(X, y)
+    assert markov.neighbor_curve_.smallest() == 64  # a Markov process hardly looks beyond its nearest
+    X = rng.uniform(size=(3000, 6))
+    smooth = CompositeGPRegressor(Matern(np.full(6, 3.0), nu=2.5) + WhiteKernel(0.1), learning=None)
+    smooth.fit(X, X.sum(axis=1) + 0.3 * rng.normal(size=3000))
+    assert smooth.neighbor_curve_.smallest() >= 512
+    assert (np.diff(smooth.neighbor_curve_.loss, axis=1) <= 1e-9).all()  # more neighbors never lose under the model
+
+
+class TestAMeanThatVaries:
+    def test_em_recovers_the_spread_of_simulated_coefficients(self, rng):
+        q, blocks = 2, 3000
+        spread = np.array([[2.0, 0.6], [0.6, 0.5]])
+        beta = np.array([1.0, -3.0])
+        roots = rng.normal(size=(blocks, 6, q))
+        information = np.swapaxes(roots, 1, 2) @ roots
+        own = rng.multivariate_normal(beta, spread, size=blocks)
+        noise = np.einsum("bij,bj->bi", np.swapaxes(roots, 1, 2), rng.normal(size=(blocks, 6)))
+        moment = (np.einsum("bij,bj->bi", information, own) + noise)[..., None]
+        found_beta, found_spread = fit_random_effects(NormalEquations(information, moment))
+        np.testing.assert_allclose(found_beta[:, 0], beta, rtol=0, atol=0.1)
+        np.testing.assert_allclose(found_spread, spread, rtol=0, atol=0.15)
+
+    def test_units_do_not_matter(self, rng):
+        roots = rng.normal(size=(50, 9, 2))
+        information = np.swapaxes(roots, 1, 2) @ roots
+        moment = rng.normal(size=(50, 2, 1)) * 4
+        units = np.array([1e6, 1e-7])
+        beta, spread = fit_random_effects(NormalEquations(information, moment))
+        other = NormalEquations(information * np.outer(units, units), moment * units[:, None])
+        other_beta, other_spread = fit_random_effects(other)
+        np.testing.assert_allclose(other_beta * units[:, None], beta, rtol=1e-6, atol=0)
+        np.testing.assert_allclose(other_spread * np.outer(units, units), spread, rtol=1e-6, atol=0)
+
+    def test_a_trend_that_is_the_same_everywhere_stays_global(self, rng):
+        X = rng.uniform(0, 40, size=(2000, 2))
+        y = 3 + X @ [0.5, -0.2] + 0.3 * rng.normal(size=2000)
+        kernel = ConstantKernel(0.1) * Matern(1.0, nu=1.5) + WhiteKernel(0.1)
+        model = CompositeGPRegressor(kernel, learning=None, mean="linear", prediction=Nearest(128)).fit(X, y)
+        assert model._model.tuning.spread is None
+
+    def test_a_trend_that_changes_is_followed(self, rng):
+        X = rng.uniform(0, 40, size=(2500, 1))
+        y = np.where(X[:, 0] < 20, 2 * X[:, 0], 80 - 2 * X[:, 0]) + 0.3 * rng.normal(size=2500)
+        kernel = ConstantKernel(0.05) * Matern(0.5, nu=1.5) + WhiteKernel(0.1)
+        model = CompositeGPRegressor(kernel, learning=None, mean="linear", prediction=Nearest(128)).fit(X, y)
+        assert model._model.tuning.spread is not None
+        inside = np.array([[5.0], [35.0]])
+        np.testing.assert_allclose(model.predict(inside), [10.0, 10.0], rtol=0, atol=0.5)
