@@ -11,14 +11,15 @@ import io
 import pkgutil
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 import typer
+from matplotlib import pyplot
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 from typer.main import get_command
 
@@ -96,7 +97,9 @@ def prose_of(page):
 
 def code_spans(page):
     """What stands in single backticks."""
-    return [" ".join(span.split()) for part in prose_of(page).split("\n\n") for span in re.findall(r"`([^`]+)`", part)]
+    return [
+        " ".join(span.split()) for part in prose_of(page).split("\n\n") for span in re.findall(r"`([^`]+)`", part)
+    ]
 
 
 def each(pages):
@@ -105,23 +108,33 @@ def each(pages):
 
 @pytest.fixture
 def no_other_classes():
-    """Classes that a page registers for files and those of other tests do not see each other."""
-    with contextlib.ExitStack() as stack:
-        for registry in (objects._CLASSES, storable._STORABLE):
-            ours = {name: kind for name, kind in registry.items() if kind.__module__.startswith(("compositegp.", "sklearn."))}
-            stack.enter_context(patch.dict(registry, ours, clear=True))
-        yield
+    """Classes that a page registers for files, and those that other tests have registered, do not meet."""
+    registries = objects._CLASSES, storable._STORABLE
+    others = [remove_classes_from_outside(registry) for registry in registries]
+    yield
+    for registry, classes in zip(registries, others, strict=True):
+        remove_classes_from_outside(registry)
+        registry.update(classes)
+
+
+def remove_classes_from_outside(registry):
+    ours = "compositegp.", "sklearn."
+    return {
+        name: registry.pop(name) for name, kind in list(registry.items()) if not kind.__module__.startswith(ours)
+    }
 
 
 @each([page for page in PAGES if any(block.language == "python" for block in blocks_of(page))])
 def test_python_blocks_run(page, tmp_path, monkeypatch, no_other_classes):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "agg")
+    pyplot.switch_backend("agg")
     names = {"__name__": "page"} | stand_ins(tmp_path)
     for block in blocks_of(page):
         if block.language != "python":
             continue
-        code = compile("\n" * block.line + block.text, str(page), "exec")  # lines of a traceback are those of the page
+        code = compile(
+            "\n" * block.line + block.text, str(page), "exec"
+        )  # lines of a traceback are those of the page
         if block.reason is not None:
             assert block.reason, f"{page.name}, line {block.line}: say why this block is not run"
             continue
@@ -130,6 +143,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, no_other_classes):
             exec(code, names)
         if block.output is not None:
             assert printed.getvalue().rstrip("\n") == block.output, f"{page.name}, line {block.line}"
+    pyplot.close("all")
 
 
 @each(PAGES)
@@ -226,3 +240,11 @@ def test_messages_on_the_troubleshooting_page_are_those_of_the_code():
     assert len(parts) > 20
     unknown = [part for part in parts if not any(part in text for text in texts)]
     assert not unknown
+
+
+def test_the_layers_in_contributing_are_those_of_the_contract():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    picture = next(block.text for block in blocks_of(ROOT / "CONTRIBUTING.md") if block.language == "text")
+    drawn = [re.split(r"\s{2,}", line)[0] for line in picture.splitlines()]
+    assert drawn == [layer.replace("compositegp.", "") for layer in layers]
