@@ -132,9 +132,8 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, no_other_classes):
     for block in blocks_of(page):
         if block.language != "python":
             continue
-        code = compile(
-            "\n" * block.line + block.text, str(page), "exec"
-        )  # lines of a traceback are those of the page
+        # Empty lines come first, so that the lines of a traceback are those of the page.
+        code = compile("\n" * block.line + block.text, str(page), "exec")
         if block.reason is not None:
             assert block.reason, f"{page.name}, line {block.line}: say why this block is not run"
             continue
