@@ -1,4 +1,4 @@
-"""Numbers without statistics: arrays, devices and linear algebra, the same on NumPy and on PyTorch."""
+"""Arrays, devices and linear algebra, with the same functions for NumPy and for PyTorch."""
 
 from compositegp.backend.arrays import (
     Array,

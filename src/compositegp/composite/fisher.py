@@ -32,7 +32,7 @@ def fisher_information(
     composite : Composite or list of int arrays, optional
         The information is the weighted sum over its terms; all of `X` as one term if left out.
     mean : as in `posterior`
-        With unknown coefficients these are further parameters.
+        Unknown coefficients are further parameters.
     noise_variance : None, number or array of shape (n,)
     n_jobs : int, optional
         Processes to use, as in joblib.
@@ -46,7 +46,7 @@ def fisher_information(
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
     terms = _terms(composite, len(points))
     if not len(data.kernel.theta):
-        raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is nothing to be informed about.")
+        raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is no information to compute.")
     q = data.basis.shape[1]
     total = total_score(data, terms, np.zeros((q, 1)), probes=-1, n_jobs=n_jobs)
     p = len(total.fisher)

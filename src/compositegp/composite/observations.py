@@ -1,4 +1,4 @@
-"""Observations: checked data under a model, as the terms of a composite read them."""
+"""Observations: checked data with a kernel and a mean, which the terms of a composite read."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -25,13 +25,13 @@ class Observations:
     mean : MeanModel
     X : array of shape (n, d)
     columns : array of shape (n, q + t)
-        Basis functions of the mean and, last, the targets of the t outputs less their known means.
+        Basis functions of the mean, followed by the targets of the t outputs minus their known means.
     outputs : tuple of int
-        The shape of one target: () where y is a vector, (t,) where it has t columns.
+        The shape of one target: () if y is a vector, (t,) if it has t columns.
     noise_variance : array of shape (n,) or None
-        Noise of each point, beside the kernel's own.
+        Noise of each point, in addition to the noise of the kernel.
     sent : dict
-        What of these is on a device already; shared by the copies with other kernels.
+        Arrays that are already on a device; shared by the copies with other kernels.
     """
 
     kernel: Kernel
@@ -54,7 +54,7 @@ class Observations:
         n_columns: int | None = None,
         names: tuple[str, str] = ("X", "y"),
     ) -> "Observations":
-        """Build from what a user gives; bad input raises a ValueError that names it. The kernel is copied."""
+        """Build from a user's arguments; a ValueError names a bad one. The kernel is copied."""
         points = check_points(X, names[0], n_columns)
         targets = check_targets(y, len(points), names[1], several=True)
         noise = check_noise_variance(noise_variance, len(points))
@@ -88,7 +88,7 @@ class Observations:
 
     @property
     def residuals(self) -> Floats:
-        """Targets less their known means, shape (n, t)."""
+        """Targets minus their known means, shape (n, t)."""
         return self.columns[:, self.columns.shape[1] - self.n_outputs :]
 
     @property
@@ -108,7 +108,7 @@ class Observations:
         )
 
     def rows(self, name: str, stack: Stack) -> Array:
-        """Rows of "X", "columns" or "noise_variance" for blocks, where the terms are worked on: (blocks, n, ...)."""
+        """Rows of "X", "columns" or "noise_variance" for blocks, on the device in use: shape (blocks, n, ...)."""
         values, device = getattr(self, name), current_device()
         if device is None:
             return values[stack.indices]
@@ -120,7 +120,7 @@ class Observations:
         return self.sent[key][device.send(stack.indices)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is on a device stays there."""
+        """State without the arrays on a device."""
         return {**vars(self), "sent": {}}
 
     def with_kernel(self, kernel: Kernel) -> "Observations":

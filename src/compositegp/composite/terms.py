@@ -1,4 +1,4 @@
-"""A composite: a list of terms, each a small set of points and a weight. The choice of terms is the method."""
+"""A composite: a list of terms, each a small set of points with a weight. The choice of terms is the method."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,10 +29,10 @@ class Term(NamedTuple):
 class Stack:
     """Blocks of equal size, to be worked on together.
 
-    A block is an ordered set of points, read in stages; the weight of a stage is that of
-    p(y_stage | y_earlier stages, z). By the chain rule a block stands for one term per stage, its points up
-    to there: a single stage is a single term, and a conditional term is a stage of weight 0 (what is
-    conditioned on) followed by one of weight 1. One factorisation serves all the stages of a block.
+    A block is an ordered set of points that is read in stages. The weight of a stage is the weight of p(y_stage |
+    y_earlier stages, z). By the chain rule a block stands for one term per stage, made of the points up to the end of
+    the stage. A single stage is a single term. A conditional term is a stage of weight 0 (the points that are
+    conditioned on), followed by a stage of weight 1. One factorisation serves all the stages of a block.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Stack:
         Where each stage ends; the last is n.
     weights : array of shape (blocks, stages)
     segment_numbers : int array of shape (blocks,)
-        Which segment or term, in the user's count, each block is.
+        The number of each block in the user's list of segments or terms.
     """
 
     indices: Indices
@@ -162,7 +162,7 @@ class Composite:
 
     @classmethod
     def conditional_blocks(cls, segments: list[Indices], conditioning: list[Indices], numbers: Any) -> "Composite":
-        """Build some of the blocks of a conditional composite, which are known to be in order."""
+        """Build some of the blocks of a conditional composite, without checks."""
         blocks: list[_Block] = [
             (np.concatenate([earlier, part]), (len(earlier), len(earlier) + len(part)), (0.0, 1.0))
             if len(earlier)
@@ -184,7 +184,7 @@ class Composite:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks: segments, each with what it is conditioned on."""
+        """Number of blocks: segments, each with the points it is conditioned on."""
         return sum(len(stack) for stack in self.stacks)
 
     def take(self, blocks: Any) -> "Composite":
@@ -232,7 +232,7 @@ def _stack(blocks: list[_Block], numbers: Any = None) -> tuple[Stack, ...]:
 
 
 def check_composite(composite: Any) -> Composite:
-    """A composite."""
+    """The same composite; a ValueError if it is something else."""
     if not isinstance(composite, Composite):
         raise ValueError(
             f"composite must be a Composite, such as Composite.marginal(segment(X)); found {composite!r:.80}."

@@ -102,7 +102,7 @@ def possible_plans(
 
 
 def local_composite(data: Observations, plan: Plan, segments: list[Indices], near: Indices) -> Composite:
-    """The part of a plan's composite that lies in a neighbourhood; indices count the observations of that."""
+    """The part of a plan's composite in a neighborhood; its indices count the observations of the neighborhood."""
     place = np.full(len(data.X), -1)
     place[near] = np.arange(len(near))
     inside = [place[part][place[part] >= 0] for part in segments]
@@ -133,7 +133,7 @@ def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1)
 
 
 class Clock:
-    """Seconds of the parts of a plan, measured on this machine with the code that would run.
+    """Seconds of the parts of a plan, measured on this machine with the code that predicts.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Clock:
     def __init__(self, data: Observations, Z: Floats, group_size: int) -> None:
         self._data, self._group_size = data, group_size
         self._shared = default_group_size(data.X.shape[1])
-        self._Z = Z[segment(Z, group_size, kernel=data.kernel)[0]]  # a group as it would be predicted
+        self._Z = Z[segment(Z, group_size, kernel=data.kernel)[0]]  # one group, as in a prediction
         self._found: dict[tuple[str, int], tuple[float, float]] = {}
 
     def seconds(self, plan: Plan, n_tests: int) -> float:

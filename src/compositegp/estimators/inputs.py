@@ -1,4 +1,4 @@
-"""What users pass to fit and predict, checked as scikit-learn does, with missing targets taken out."""
+"""The arguments of fit and predict, checked like in scikit-learn; rows without a target are left out."""
 
 from typing import Any, NamedTuple
 
@@ -69,12 +69,12 @@ def _read_groups(groups: Any, count: int) -> Any:
 
 
 def _own(values: Floats, given: Any) -> Floats:
-    """Values that the user cannot change any more; what is read-only, as a file mapped for reading, is not copied."""
+    """Values that a user cannot change later. Read-only arrays, such as memory-mapped files, are not copied."""
     return values.copy() if values.flags.writeable and np.may_share_memory(values, given) else values
 
 
 def read_targets(y: Any) -> Floats:
-    """Targets as a float64 array (n,) or (n, t), in which NaN (or a mask) is allowed and infinity is not."""
+    """Targets as a float64 array (n,) or (n, t). NaN and masked values are allowed, infinity is not."""
     if np.ma.isMaskedArray(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
     values = check_array(

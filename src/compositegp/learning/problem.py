@@ -1,4 +1,4 @@
-"""One problem of learning: data, terms and options, and the best estimate so far."""
+"""A learning problem: data, terms and options, and the best estimate so far."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Reporter:
         self._total = total
 
     def report(self, progress: Progress) -> None:
-        """Report where learning stands."""
+        """Report the present estimate."""
         self.history.append(progress)
         if self._callback is not None:
             self._callback(progress)
@@ -48,7 +48,7 @@ class Reporter:
 
 @dataclass(eq=False)
 class LearningProblem:
-    """One problem of learning, and the best estimate that was found so far.
+    """A learning problem, and the best estimate that was found so far.
 
     Attributes
     ----------

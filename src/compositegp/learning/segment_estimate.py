@@ -57,7 +57,7 @@ class Average(NamedTuple):
 
     @classmethod
     def empty(cls, p: int) -> "Average":
-        """Before any segment."""
+        """The average before any segment."""
         return cls(RecursiveEstimate.empty(p), 0.0, 0.0, 0, 0, np.zeros(p, dtype=int))
 
     @classmethod
@@ -67,15 +67,15 @@ class Average(NamedTuple):
         return cls(estimate, 0.0, n_points, n_segments, 0, np.zeros(len(theta), dtype=int))
 
     def theta_or(self, start: Floats, bounds: Floats) -> Floats:
-        """θ̄ within bounds; where nothing is known, where it began."""
+        """θ̄ within bounds; `start` for parameters that no segment has determined."""
         theta = np.where(self.estimate.known, self.estimate.theta, start)
         return np.clip(theta, bounds[:, 0], bounds[:, 1])
 
     def add(self, found: BlockEstimate | None) -> "Average":
-        """Add a segment's estimate; None is one that failed."""
+        """Add the estimate of a segment; None if it failed."""
         if found is None or not np.isfinite(found.fisher).all():
             return self._replace(n_segments=self.n_segments + 1, n_left_out=self.n_left_out + 1)
-        # A parameter on its bound says only that the segment knows no better: it is not averaged.
+        # A parameter on its bound was not determined by the segment: it is not averaged.
         inside = np.where(found.at_bound, 0.0, 1.0)
         return Average(
             self.estimate.add(found.theta, found.fisher * np.outer(inside, inside)),

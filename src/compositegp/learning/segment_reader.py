@@ -1,4 +1,4 @@
-"""The terms that learning reads: given as they are, or made from segments as the length scales become known."""
+"""The terms that learning reads: a given composite, or made from segments with the present length scales."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,18 +13,18 @@ from compositegp.validation import check_count, check_segments
 
 
 class SegmentReading(Protocol):
-    """Some of the blocks of a composite, read together."""
+    """Some of the blocks of a composite, which are read together."""
 
     @property
     def n_blocks(self) -> int:
-        """How many."""
+        """Number of blocks."""
 
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
         """Their score: see `total_score`."""
 
 
 class SegmentSource(Protocol):
-    """Blocks of a composite, wherever their data are, some of which are read at a time."""
+    """The blocks of a composite, in memory or in partitions, to read some at a time."""
 
     def __len__(self) -> int:
         """Number of blocks."""
@@ -43,14 +43,14 @@ class SegmentSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LocalReading:
-    """Blocks of data at hand."""
+    """Blocks of data in memory."""
 
     data: Observations
     composite: Composite
 
     @property
     def n_blocks(self) -> int:
-        """How many."""
+        """Number of blocks."""
         return self.composite.n_blocks
 
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
@@ -60,14 +60,14 @@ class LocalReading:
 
 
 class LocalSegments:
-    """Blocks of a composite of data at hand.
+    """The blocks of a composite of data in memory.
 
     Parameters
     ----------
     data : Observations
     terms : Composite or list of int arrays
-        A composite is read as it is. Segments are made into a composite: each given the `conditioning_size` points
-        of the segments before it in the list that are nearest, in the kernel's length scales.
+        A composite is read as it is. From segments a composite is made: each segment is conditioned on the
+        `conditioning_size` nearest points of the segments before it in the list, in the length scales of the kernel.
     conditioning_size : int
     """
 
@@ -83,7 +83,7 @@ class LocalSegments:
 
     @classmethod
     def checked(cls, data: Observations, terms: Any, conditioning_size: Any) -> "LocalSegments":
-        """Build from what a user gives; bad input raises a ValueError that names it."""
+        """Build from a user's arguments; a ValueError names a bad one."""
         size = check_count(conditioning_size, "conditioning_size", least=0)
         if isinstance(terms, Composite):
             if size:

@@ -1,6 +1,7 @@
 """Mean functions: known ones, and sums of basis functions whose coefficients are learned.
 
-The coefficients of a `Basis` are learned beside the latent values; those of an `Estimated` were estimated elsewhere.
+The coefficients of a `Basis` are learned together with the latent values. The coefficients of an `Estimated` were
+estimated before, and come with an error covariance.
 """
 
 from collections.abc import Callable
@@ -52,7 +53,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class PeriodicLevels:
-    """Basis functions of a level for each phase of a period, such as each hour of the week: shape (n, phases).
+    """Basis functions for one level in each phase of a period, such as each hour of the week: shape (n, phases).
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class PeriodicLevels:
 
 def phase_of(times: Floats, period: float, phases: int) -> Indices:
     """Phase, counted from 0 to `phases` − 1, in which each time of a period lies: shape (n,)."""
-    # A small number is added so that a time that is a rounding error short of a phase counts as in it.
+    # The small number puts a time that is just below a phase, by a rounding error, into that phase.
     return np.asarray(np.floor((times / period % 1.0) * phases + 1e-6).astype(np.intp) % phases)
 
 
@@ -92,16 +93,17 @@ def linear_functions(X: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """A mean of basis functions with unknown coefficients β, which are learned beside the latent values.
+    """A mean of basis functions with unknown coefficients β, which are learned together with the latent values.
 
     Parameters
     ----------
     functions : "constant", "linear", callable or fitted scikit-learn transformer
         Maps points (n, d) to basis functions (n, q).
     prior_mean : array of shape (q,), optional
-        Gaussian prior of the coefficients; zero if left out.
+        Mean of the Gaussian prior of the coefficients; zero if left out.
     prior_covariance : array of shape (q, q), optional
-        Left out, the prior is flat (a standard deviation of 10⁵ times the latent's, for what a function adds to it).
+        If left out, the prior is flat: what a basis function adds to the mean has a standard deviation of 10⁵ times
+        that of the latent values.
     """
 
     functions: Any
@@ -111,10 +113,11 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """A mean of basis functions whose coefficients were estimated elsewhere, with an error covariance.
+    """A mean of basis functions whose coefficients were estimated before, with an error covariance.
 
-    In `posterior` and `nearest` their error is added to that of predictions (universal kriging), and the data do not
-    update them. In a recursion (`prior`, `update`), and with inducing points, they are the prior that the data update.
+    In `posterior` and `nearest` the error of the coefficients is added to the error of predictions (universal kriging),
+    and the data do not update them. In a recursion (`prior`, `update`), and with inducing points, they are the prior,
+    and the data update them.
 
     Parameters
     ----------
@@ -134,7 +137,7 @@ def no_functions(X: Floats) -> Floats:
 
 
 def inflated(estimate: Estimated, factor: float) -> Basis:
-    """Coefficients that are free to depart from an estimate, by errors `factor` times its own."""
+    """Unknown coefficients whose prior is an estimate, with `factor` times its standard deviations."""
     covariance = np.asarray(estimate.covariance, dtype=np.float64)
     variances = np.diagonal(covariance)
     variances = np.where(variances > 0, variances, 1.0)

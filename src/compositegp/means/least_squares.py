@@ -21,7 +21,7 @@ class Prior(NamedTuple):
     mean: Floats
 
     def penalty(self, coefficients: Floats) -> float:
-        """½ (β − m)ᵀ P (β − m), added up over the outputs: what the prior takes off the log likelihood."""
+        """½ (β − m)ᵀ P (β − m), summed over the outputs: the prior reduces the log likelihood by this."""
         off = coefficients - self.mean
         return 0.5 * float((off * (self.precision @ off)).sum())
 
@@ -87,7 +87,8 @@ def gaussian_prior(coefficients: Basis | Estimated | None, q: int) -> Prior | No
     if covariance is None:
         return None
     checked = check_covariance(covariance, q)
-    # Each coefficient in units of its own, so that an intercept far from the data and a slope keep their digits.
+    # Scale each coefficient by its standard deviation, so that a large intercept and a small slope both keep their
+    # digits.
     variances = np.diagonal(checked)
     units = np.sqrt(np.where(variances > 0, variances, 1.0))
     values, vectors = np.linalg.eigh(checked / np.outer(units, units))

@@ -1,4 +1,4 @@
-"""A mean as the rest of the library sees it: parsed once, where a user gives it."""
+"""A checked mean: what a user gives is parsed once, and the rest of the library uses the result."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ class MeanModel:
     functions : callable
         Basis functions of points (n, d), shape (n, q).
     coefficients : Basis or Estimated or None
-        What is known of the coefficients; None where there are no basis functions.
+        The prior or the estimate of the coefficients; None if there are no basis functions.
     """
 
     known: Functions
@@ -77,10 +77,11 @@ class _WithCoefficients:
 
 
 def as_mean(mean: Any) -> MeanModel:
-    """Mean model from what a user gives.
+    """Mean model from a user's argument.
 
-    None is zero, a number a constant, a callable a known mean; "constant" and "linear" have unknown coefficients with a
-    flat prior, and `Basis` and `Estimated` are what they say.
+    None is a mean of zero, a number is a constant, and a callable is a known mean. "constant" and "linear" are means
+    with unknown coefficients, which have a flat prior; so is a `Basis`, with a prior of its own. An `Estimated` has
+    coefficients with an error covariance.
     """
     if isinstance(mean, MeanModel):
         return mean

@@ -1,6 +1,6 @@
 """Committee rules: how experts that each see one segment are combined, point by point.
 
-All of them are sums of the same per-segment evidence as a composite's. With σ₀² the prior variance of a test
+All of them are sums of the same evidence of segments as in a composite. With σ₀² the prior variance of a test
 value z and σ_k² its variance given segment k alone, the combined precision is
 
     a / σ₀² + Σ_k β_k (1/σ_k² − 1/σ₀²)
@@ -33,7 +33,7 @@ from compositegp.validation import check_index_sets, check_points
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 WEIGHTS = ("unit", "uniform", "entropy")
-_LEAST_VARIANCE = 1e-300  # of a value that is known beforehand: its precision has to stay a number
+_LEAST_VARIANCE = 1e-300  # smallest prior variance: a value that is known before the data needs a finite precision
 _DEFAULT_WEIGHTS = {"poe": "unit", "gpoe": "uniform", "bcm": "unit", "rbcm": "entropy", "grbcm": "entropy"}
 
 
@@ -57,14 +57,14 @@ class Experts:
     variance: Floats
 
     def entropy_changes(self) -> Floats:
-        """½ ln(σ₀²/σ_k²), shape (K, M): how much each expert has learned."""
+        """Entropy changes ½ ln(σ₀²/σ_k²), shape (K, M): how much each expert has learned."""
         return np.asarray(0.5 * np.log(self.prior_variance / self.variance))
 
     def combine(self, weights: Floats, prior_exponent: Floats | float = 1.0) -> Marginals:
         """Combine the experts with weights of shape (K, M) and an exponent of the prior."""
         prior_precision = 1 / self.prior_variance
         precision = prior_exponent * prior_precision + (weights * (1 / self.variance - prior_precision)).sum(axis=0)
-        precision = np.where(precision > 0, precision, prior_precision)  # no expert has a say
+        precision = np.where(precision > 0, precision, prior_precision)  # if no expert has a weight
         shares = weights / self.variance
         shift = (shares[..., None] * (self.mean - self.prior_mean)).sum(axis=0)
         return Marginals(self.prior_mean + shift / precision[:, None], 1 / precision)
@@ -132,7 +132,7 @@ def ask_committee(
         raise ValueError(f"communication is for rule grbcm; found rule {rule!r}.")
     experts = _ask(data, Z, parts, shared)
     K = len(experts.mean)
-    if not K:  # the communication set is all there is
+    if not K:  # there is only the communication set
         return Marginals(experts.prior_mean.reshape(-1, *data.outputs), experts.prior_variance)
     if weights == "entropy":
         beta = experts.entropy_changes()
@@ -140,7 +140,7 @@ def ask_committee(
             total = beta.sum(axis=0)
             beta = np.divide(beta, total, out=np.full(beta.shape, 1 / K), where=total > 0)
         elif rule == "grbcm":
-            beta[0] = 1.0  # Liu et al. (2018): the first expert beside the communication set counts in full
+            beta[0] = 1.0  # Liu et al. (2018): the first expert after the communication set counts in full
     else:
         beta = np.full(experts.variance.shape, 1.0 if weights == "unit" else 1 / K)
     found = experts.combine(beta, prior_exponent=beta.sum(axis=0) if rule in ("poe", "gpoe") else 1.0)

@@ -25,9 +25,9 @@ from compositegp.validation import check_points
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FactoredComposite:
-    """Data and a composite with every factorisation done: serves any number of test points.
+    """Data and a composite with all factorisations done, to predict any number of test points.
 
-    Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and what it is
+    Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and the points it is
     conditioned on).
     """
 
@@ -72,27 +72,27 @@ def posterior(
 ) -> Belief:
     """Belief q(z) ∝ p(z) Π_(S,w) p(y_S | z)^w about the latent values at `Z`.
 
-    All of `Z` is one joint latent: with more than one term the belief about a point depends on which points
-    it is asked together with, because the terms are tied to each other by them alone.
+    All of `Z` is one joint latent. With more than one term, the belief about a point depends on the other points of
+    `Z`: they are the only connection between the terms.
 
     Parameters
     ----------
     kernel : scikit-learn kernel
-        Covariance of the observations; its WhiteKernel part is their noise and no part of z.
+        Covariance of the observations; its WhiteKernel part is their noise, and does not belong to z.
     X : array of shape (n, d)
-    y : array of shape (n,)
+    y : array of shape (n,), or (n, t) for t outputs
     Z : array of shape (M, d)
     composite : Composite
         ``Composite.full(n)`` is the exact GP, ``marginal(segments)`` the composite GP of Liu et al. (2018),
         ``conditional(segments, conditioning)`` block Vecchia.
     inducing : array of shape (m, d), optional
-        Inducing points: their latent values take the place of z, and z follows from them. With
+        Inducing points: the data inform about the latent values there, and z follows from these. With
         ``Composite.pointwise(n)`` this is FITC, with ``marginal(segments)`` PITC.
     mean : None, number, callable, "constant", "linear", Basis or Estimated
-        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). With unknown
-        coefficients (a name, or a Basis) these are learned beside z; with an Estimated their error is added.
+        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). Unknown
+        coefficients (a name, or a Basis) are learned together with z; with an Estimated their error is added.
     noise_variance : None, number or array of shape (n,)
-        Noise variances of the points, beside the kernel's own.
+        Noise variances of the points, in addition to the noise of the kernel.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def _posterior(
 def belief_about_inducing(
     data: Observations, composite: Composite, stacks: Iterable[FactoredStack], points: Floats
 ) -> Belief:
-    """Belief about the latent values at inducing points; an estimated mean is the prior that the data update."""
+    """Belief about the latent values at inducing points; the data update the coefficients of an estimated mean."""
     latent, total = _evidence(data, composite, stacks, points)
     total = total.plus(prior_evidence(latent, data.mean.coefficients))
     return condition(latent, total, Model(data.kernel, data.mean), data.outputs)

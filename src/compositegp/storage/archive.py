@@ -1,4 +1,4 @@
-"""Files of models: a zip archive of NumPy arrays and one JSON text. Nothing in it is ever executed."""
+"""Files of models: zip archives of NumPy arrays and one JSON text. No code is executed when they are read."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from compositegp.storage.values import decode, encode
 
 
 def write_archive(path: str | Path, kind: str, version: int, content: dict[str, Any]) -> None:
-    """Write values under their names; the old file, if any, stays whole until the new one is."""
+    """Write values under their names; an old file is replaced only when the new one is complete."""
     arrays: dict[str, Any] = {}
     encoded = {name: encode(value, name, arrays) for name, value in content.items()}
     text = json.dumps({"format": kind, "version": version, "content": encoded})
@@ -33,11 +33,11 @@ def read_archive(path: str | Path, kind: str, version: int) -> dict[str, Any]:
             with zipfile.ZipFile(file) as archive:
                 text = json.loads(archive.read("model.json"))
                 arrays = {
-                    name.removesuffix(".npy"): _array(archive.read(name))  # which checks the archive's checksum
+                    name.removesuffix(".npy"): _array(archive.read(name))  # reading checks the checksum
                     for name in archive.namelist()
                     if name.endswith(".npy")
                 }
-        except Exception as error:  # whatever a damaged archive makes its readers raise
+        except Exception as error:  # a damaged archive can raise many kinds of errors
             raise unreadable(path, f"it is truncated, damaged or of another kind ({error})") from error
     if not isinstance(text, dict) or text.get("format") != kind:
         raise unreadable(path, f"it is not a file of a {kind}")

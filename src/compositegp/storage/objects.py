@@ -1,4 +1,4 @@
-"""Objects that may be written to a file: a name and parameters, of a class that is known to be safe."""
+"""Objects that may be written to a file: the name and the parameters of a class that is registered as safe."""
 
 from typing import Any, TypeVar
 
