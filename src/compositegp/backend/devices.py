@@ -64,6 +64,10 @@ def use_device(name: str | None) -> Iterator[None]:
         Name of a PyTorch device, such as "cuda"; "cpu" is PyTorch on the processor. None is NumPy, also inside the
         block of another device.
 
+    Returns
+    -------
+    context manager
+
     Examples
     --------
     >>> from compositegp import nearest

@@ -41,6 +41,15 @@ def fisher_information(
     -------
     array of shape (p + q, p + q)
         First the free hyper-parameters, on the log scale of ``kernel.theta``, then the coefficients.
+
+    Examples
+    --------
+    The standard error of the log of a noise variance, from 50 observations of noise, is √(2 / 50):
+
+    >>> from sklearn.gaussian_process.kernels import WhiteKernel
+    >>> information = fisher_information(WhiteKernel(0.3), np.arange(50.0)[:, None])
+    >>> float(1 / np.sqrt(information[0, 0]))
+    0.2
     """
     points = check_points(X, "X")
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)

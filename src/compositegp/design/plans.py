@@ -86,6 +86,20 @@ def possible_plans(
 ) -> list[Plan]:
     """All combinations that make sense for `n` observations.
 
+    Parameters
+    ----------
+    n : int
+    schemes : iterable of str
+        Schemes of `segment`.
+    sizes, conditioning_sizes : iterables of int
+        Sizes of segments, and of the sets that they are conditioned on.
+    n_neighbors : iterable of int
+        Sizes of nearest sets.
+
+    Returns
+    -------
+    list of Plan
+
     Examples
     --------
     >>> print(*possible_plans(100, ["tree"], [50, 200], [0], [20]), sep=", ")
@@ -117,6 +131,19 @@ def local_composite(data: Observations, plan: Plan, segments: list[Indices], nea
 def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1) -> float:
     """Floating-point operations to predict `n_tests` points from `n` observations.
 
+    Parameters
+    ----------
+    plan : Plan
+    n, n_tests : int
+    group_size : int
+        Test points that a composite predicts together.
+    n_columns : int
+        Columns of the points.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> small, large = (flops(Plan("nearest", n_neighbors=size), 10**6, 1000, 128) for size in (256, 512))
@@ -140,6 +167,15 @@ class Clock:
     data : Observations
     Z : array of shape (M, d)
     group_size : int
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 9, 64)[:, None]
+    >>> data = Observations.checked(RBF() + WhiteKernel(), X, np.zeros(64), mean=None, noise_variance=None)
+    >>> clock = Clock(data, X[:4], 4)
+    >>> clock.seconds(Plan("nearest", n_neighbors=8), 4) < clock.seconds(Plan("nearest", n_neighbors=8), 10**6)
+    True
     """
 
     def __init__(self, data: Observations, Z: Floats, group_size: int) -> None:

@@ -81,6 +81,15 @@ def find_seasons(places: Floats, values: Floats, step: pd.Timedelta) -> tuple[li
 def given_seasons(periods: Any, step: pd.Timedelta) -> list[Season]:
     """Seasons that a user names: "day", "week", "year" or any duration, shortest first.
 
+    Parameters
+    ----------
+    periods : list of str or pandas Timedelta
+    step : pandas Timedelta
+
+    Returns
+    -------
+    list of Season
+
     Examples
     --------
     >>> given_seasons(["week", "12h"], pd.Timedelta(hours=1))

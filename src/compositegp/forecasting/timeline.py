@@ -187,6 +187,14 @@ def observe(series: Any, extra: Any = None, *, duplicates: str = "error", gaps: 
 def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
     """Time stamps in UTC; those without a zone are taken as UTC.
 
+    Parameters
+    ----------
+    index : pandas DatetimeIndex
+
+    Returns
+    -------
+    pandas DatetimeIndex
+
     Examples
     --------
     >>> str(in_utc(pd.DatetimeIndex(["2024-07-01 12:00"], tz="Europe/Stockholm"))[0])
@@ -197,6 +205,14 @@ def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
 
 def zone_of(index: pd.DatetimeIndex) -> str | None:
     """The time zone of time stamps: a name by which it can be found again, or else its offset from UTC.
+
+    Parameters
+    ----------
+    index : pandas DatetimeIndex
+
+    Returns
+    -------
+    str or None
 
     Examples
     --------

@@ -66,6 +66,20 @@ def maximize(
     Returns
     -------
     Optimum
+
+    Examples
+    --------
+    The noise level of white noise, whose maximum likelihood estimate is the mean square:
+
+    >>> from compositegp.composite import Composite, Observations, total_score
+    >>> from sklearn.gaussian_process.kernels import WhiteKernel
+    >>> def evaluate(theta, coefficients):
+    ...     kernel = WhiteKernel().clone_with_theta(theta)
+    ...     data = Observations.checked(kernel, [[0.0], [1.0]], [1.0, 3.0], mean=None, noise_variance=None)
+    ...     return total_score(data, Composite.full(2), coefficients, probes=-1)
+    >>> found = maximize(evaluate, np.zeros(1), np.zeros((0, 1)), WhiteKernel().bounds, gain_tolerance=1e-9)
+    >>> np.exp(found.theta).round(3), found.converged
+    (array([5.]), True)
     """
     theta = np.clip(theta, bounds[:, 0], bounds[:, 1])
     now = begin or Optimum(theta, coefficients, evaluate(theta, coefficients), False)

@@ -16,6 +16,12 @@ class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
 
     A subclass stores its parameters in ``__init__``, like the estimators of scikit-learn, and solves a problem in
     `solve`. It has the parameters `tolerance` and `start`.
+
+    Examples
+    --------
+    >>> from compositegp import CompositeLikelihood
+    >>> isinstance(CompositeLikelihood(), LearningMethod)
+    True
     """
 
     tolerance: float | None

@@ -27,6 +27,15 @@ class Progress(NamedTuple):
         Log of the hyper-parameters.
     standard_errors : array of shape (p,)
         Of `theta`.
+
+    Examples
+    --------
+    >>> from compositegp import learn, segment
+    >>> from sklearn.gaussian_process.kernels import WhiteKernel
+    >>> X, steps = np.arange(64.0)[:, None], []
+    >>> _ = learn(WhiteKernel(), X, np.cos(X[:, 0]), segment(X, 32), callback=steps.append)
+    >>> steps[-1].n_points, steps[-1].standard_errors.round(2)
+    (64.0, array([0.18]))
     """
 
     n_segments: int
@@ -161,6 +170,15 @@ class LearningResult:
     history : list of Progress
     messages : list of Message
         Read these before trusting the result; `learn` warns of each.
+
+    Examples
+    --------
+    >>> from compositegp import learn, segment
+    >>> from sklearn.gaussian_process.kernels import WhiteKernel
+    >>> X = np.arange(64.0)[:, None]
+    >>> result = learn(WhiteKernel(), X, np.cos(X[:, 0]), segment(X, 32))
+    >>> result.kernel, result.converged
+    (WhiteKernel(noise_level=0.517), True)
     """
 
     kernel: Kernel

@@ -18,7 +18,17 @@ Functions = Callable[[Floats], Any]
 
 @dataclass(frozen=True)
 class Constant:
-    """The known mean μ(x) = value."""
+    """The known mean μ(x) = value.
+
+    Parameters
+    ----------
+    value : float
+
+    Examples
+    --------
+    >>> Constant(3.0)(np.zeros((2, 1)))
+    array([3., 3.])
+    """
 
     value: float = 0.0
 
@@ -35,6 +45,11 @@ class Linear:
     ----------
     coefficients : array of shape (d,)
     intercept : float
+
+    Examples
+    --------
+    >>> Linear([2.0], intercept=1.0)(np.array([[0.0], [5.0]]))
+    array([ 1., 11.])
     """
 
     coefficients: Any
@@ -62,6 +77,13 @@ class PeriodicLevels:
     phases : int
     column : int
         The column that counts time.
+
+    Examples
+    --------
+    >>> PeriodicLevels(24.0, 2)(np.array([[1.0], [13.0], [25.0]]))
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.]])
     """
 
     period: float
@@ -104,6 +126,17 @@ class Basis:
     prior_covariance : array of shape (q, q), optional
         If left out, the prior is flat: what a basis function adds to the mean has a standard deviation of 10⁵ times
         that of the latent values.
+
+    Examples
+    --------
+    The mean β₀ + β₁ x², learned from two points:
+
+    >>> from compositegp import Composite, posterior
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> mean = Basis(lambda X: np.concatenate([np.ones_like(X), X**2], axis=1))
+    >>> kernel, X = 1e-4 * RBF() + WhiteKernel(1e-6), [[0.0], [1.0]]
+    >>> posterior(kernel, X, [1.0, 4.0], [[2.0]], Composite.full(2), mean=mean).coefficients.round(2)
+    array([1., 3.])
     """
 
     functions: Any
@@ -122,8 +155,19 @@ class Estimated:
     Parameters
     ----------
     functions : as in `Basis`
-    coefficients : array of shape (q,)
+    coefficients : array of shape (q,), or (q, t) for t outputs
     covariance : array of shape (q, q)
+
+    Examples
+    --------
+    A level of 10 ± 0.5. Far from the data a prediction has the error of the level and that of the latent values:
+
+    >>> from compositegp import Composite, posterior
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> mean = Estimated("constant", [10.0], [[0.25]])
+    >>> belief = posterior(RBF() + WhiteKernel(0.1), [[0.0]], [11.0], [[99.0]], Composite.full(1), mean=mean)
+    >>> belief.mean, belief.variance
+    (array([10.]), array([1.25]))
     """
 
     functions: Any

@@ -238,6 +238,12 @@ class Marginals(NamedTuple):
     mean : array of shape (M,), or (M, t) for t outputs
     variance : array of shape (M,)
         Outputs share it.
+
+    Examples
+    --------
+    >>> found = Marginals(np.array([1.0, 2.0]), np.array([0.25, 4.0]))
+    >>> found.mean - 2 * np.sqrt(found.variance)
+    array([ 0., -2.])
     """
 
     mean: Floats
@@ -264,6 +270,13 @@ def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
     Returns
     -------
     Belief
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> belief = prior(4.0 * RBF() + WhiteKernel(0.1), [[0.0], [9.0]], mean=3.0)
+    >>> belief.mean, belief.variance
+    (array([3., 3.]), array([4., 4.]))
     """
     return prior_of(clone(check_kernel(kernel)), check_points(Z, "Z"), as_mean(mean))
 

@@ -29,6 +29,13 @@ class FactoredComposite:
 
     Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and the points it is
     conditioned on).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel, X = RBF() + WhiteKernel(0.1), [[0.0], [1.0], [2.0], [3.0]]
+    >>> factorize(kernel, X, [0.0, 1.0, 0.0, 1.0], Composite.marginal([[0, 1], [2, 3]]))
+    FactoredComposite(Composite(2 term(s) over 4 point(s)))
     """
 
     data: Observations
@@ -48,11 +55,22 @@ def factorize(
 ) -> FactoredComposite:
     """Factorise the terms of a composite once, to predict at any number of test points later.
 
-    Parameters are those of `posterior`.
+    Parameters
+    ----------
+    kernel, X, y, composite, mean, noise_variance
+        As for `posterior`.
 
     Returns
     -------
     FactoredComposite
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel, X = RBF() + WhiteKernel(0.1), [[0.0], [1.0], [2.0], [3.0]]
+    >>> factored = factorize(kernel, X, [0.0, 1.0, 0.0, 1.0], Composite.marginal([[0, 1], [2, 3]]))
+    >>> factored.posterior([[1.0]]).mean.round(2), factored.posterior([[3.0]]).mean.round(2)
+    (array([0.79]), array([0.88]))
     """
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     with blas_threads_for(check_composite(composite).largest_block):
@@ -97,6 +115,17 @@ def posterior(
     Returns
     -------
     Belief
+
+    Examples
+    --------
+    >>> from compositegp import segment
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0.0, 10.0, 100)[:, None]
+    >>> composite = Composite.marginal(segment(X, 50))
+    >>> belief = posterior(RBF() + WhiteKernel(0.01), X, np.sin(X[:, 0]), [[2.0], [7.0]], composite)
+    >>> belief.mean.round(1), belief.standard_deviation.round(1)
+    (array([0.9, 0.7]), array([0., 0.]))
     """
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     return _posterior(data, composite, factor_stacks(data, check_composite(composite)), Z, inducing)

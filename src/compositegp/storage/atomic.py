@@ -6,7 +6,21 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file. At every moment the file has either the old content or the new content, never a part of one."""
+    """Write a file. At every moment the file has either the old content or the new content, never a part of one.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "a.txt", b"whole")
+    ...     (Path(folder) / "a.txt").read_text()
+    'whole'
+    """
     path = path.resolve()
     if path.exists() and not path.is_file():  # a device or a pipe has no old content to protect
         path.write_bytes(content)
