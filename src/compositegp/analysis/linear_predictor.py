@@ -1,9 +1,9 @@
 """The predictor that a composite makes: its mean is linear in the data, and the coefficients do not depend on them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -150,7 +150,9 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
     raise too_much_evidence(kernel, f"One of the segments {', '.join(map(str, part.stack.segment_numbers))}")
 
 
-def without_data(kernel: Kernel, X: Any, Z: Any, noise_variance: Any) -> tuple[Observations, Floats]:
+def without_data(
+    kernel: Kernel, X: ArrayLike, Z: ArrayLike, noise_variance: ArrayLike | None
+) -> tuple[Observations, Floats]:
     """Checked points and test points of a problem; the targets are zero, since nothing depends on them.
 
     Parameters

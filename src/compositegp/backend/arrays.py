@@ -1,16 +1,25 @@
 """Array types and the few array helpers that every layer shares."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from array_api_compat import array_namespace
+from numpy.typing import ArrayLike
 
 Array: TypeAlias = Any
 """An array of any namespace that follows the array API (NumPy, PyTorch)."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.intp]
+Booleans: TypeAlias = npt.NDArray[np.bool_]
+
+IndexSets: TypeAlias = Sequence[ArrayLike] | npt.NDArray[np.integer[Any]]
+"""Sets of points, each an array of indices, as a user gives them."""
+
+RandomState: TypeAlias = int | np.random.RandomState | None
+"""What scikit-learn's ``check_random_state`` takes: a seed, a generator, or None for a different one each time."""
 
 _LARGEST_REUSABLE_BLOCK = 32 * 2**20 - 2**16  # bytes; the GNU allocator reuses no larger block
 _kept = False
@@ -30,14 +39,14 @@ def keep_freed_memory() -> None:
         _kept = True
 
 
-def like(values: Any, A: Array) -> Array:
+def like(values: npt.NDArray[Any], A: Array) -> Array:
     """A NumPy array as an array of the namespace and device of `A`."""
     if isinstance(A, np.ndarray):
         return np.asarray(values)
     return array_namespace(A).asarray(writeable(values), device=A.device)
 
 
-def writeable(values: Any) -> Any:
+def writeable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same NumPy array, or a copy if it is read-only: PyTorch warns about read-only arrays."""
     return values if values.flags.writeable else values.copy()
 

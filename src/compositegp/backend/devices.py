@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend.arrays import Array, writeable
 
@@ -24,7 +25,7 @@ class Device:
     name: str
     torch: Any
 
-    def send(self, values: Any) -> Array:
+    def send(self, values: ArrayLike) -> Array:
         """Copy an array to the device."""
         return self.torch.asarray(writeable(np.ascontiguousarray(values)), device=self.name)
 

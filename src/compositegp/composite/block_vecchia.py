@@ -1,13 +1,11 @@
 """Conditioning sets: for each segment, the earlier points that it is most dependent on."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, IndexSets, Indices
 from compositegp.composite.segmentation import partition
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_index_sets, check_kernel, check_points
@@ -26,7 +24,7 @@ _ROWS = 2**14  # candidates whose distances to a segment are held at once
 
 def conditioning_sets(
     X: ArrayLike,
-    segments: list[Indices],
+    segments: IndexSets,
     conditioning_size: int = CONDITIONING_SIZE,
     *,
     kernel: Kernel | None = None,
@@ -73,7 +71,7 @@ def conditioning_sets(
     return nearest_earlier(points, parts, size, numbers)
 
 
-def nearest_earlier(points: Floats, segments: list[Indices], size: int, numbers: Any) -> list[Indices]:
+def nearest_earlier(points: Floats, segments: list[Indices], size: int, numbers: Indices) -> list[Indices]:
     """Nearest earlier points of some segments, from values that have been checked: see `conditioning_sets`."""
     order = np.concatenate([*segments, np.empty(0, dtype=np.intp)])
     finder = _Finder(points[order], size, len(segments))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -10,6 +9,7 @@ from numpy.linalg import LinAlgError
 from compositegp.backend import (
     JITTER_END,
     Array,
+    Booleans,
     Factor,
     Floats,
     NumericalWarning,
@@ -47,7 +47,7 @@ class FactoredStack:
     lower: Array
     innovations: Array
 
-    def __getitem__(self, blocks: Any) -> "FactoredStack":
+    def __getitem__(self, blocks: slice | Booleans) -> "FactoredStack":
         rows = blocks if isinstance(blocks, slice) else like(np.flatnonzero(blocks), self.lower)
         return FactoredStack(self.stack[blocks], self.points[rows], self.lower[rows], self.innovations[rows])
 

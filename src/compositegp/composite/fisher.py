@@ -1,24 +1,24 @@
 """Fisher information by the Slepian–Bangs formula."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, IndexSets
 from compositegp.composite.observations import Observations
 from compositegp.composite.sum_over_terms import total_score
 from compositegp.composite.terms import Composite
+from compositegp.means import MeanLike
 from compositegp.validation import check_points
 
 
 def fisher_information(
     kernel: Kernel,
-    X: Any,
-    composite: Any = None,
+    X: ArrayLike,
+    composite: Composite | IndexSets | None = None,
     *,
-    mean: Any = None,
-    noise_variance: Any = None,
+    mean: MeanLike = None,
+    noise_variance: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Floats:
     """Fisher information about the hyper-parameters, and about the coefficients of the mean, in data at `X`.
@@ -65,7 +65,7 @@ def fisher_information(
     return information
 
 
-def _terms(composite: Any, n_samples: int) -> Composite:
+def _terms(composite: Composite | IndexSets | None, n_samples: int) -> Composite:
     if composite is None:
         return Composite.full(n_samples)
     terms: Composite = composite if isinstance(composite, Composite) else Composite.marginal(composite)

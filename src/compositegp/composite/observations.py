@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Array, Floats, current_device
+from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
-from compositegp.means import MeanModel, as_mean
+from compositegp.means import MeanLike, MeanModel, as_mean
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
 
 
@@ -45,12 +46,12 @@ class Observations:
     @classmethod
     def checked(
         cls,
-        kernel: Any,
-        X: Any,
-        y: Any,
+        kernel: Kernel,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        mean: Any,
-        noise_variance: Any,
+        mean: MeanLike,
+        noise_variance: ArrayLike | None,
         n_columns: int | None = None,
         names: tuple[str, str] = ("X", "y"),
     ) -> "Observations":
@@ -96,7 +97,7 @@ class Observations:
         """The targets themselves, shape (n,) or (n, t)."""
         return (self.residuals + self.mean.values(self.X)).reshape(len(self.X), *self.outputs)
 
-    def take(self, indices: Any) -> "Observations":
+    def take(self, indices: Indices | Booleans | slice) -> "Observations":
         """Some of the observations, in the order given."""
         noise = self.noise_variance
         return replace(

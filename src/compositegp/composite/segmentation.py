@@ -1,13 +1,11 @@
 """Segmentations: partitions of the points into the small sets that are treated exactly."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, RandomState
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
 
@@ -24,7 +22,7 @@ def segment(
     scheme: str | ArrayLike = "tree",
     *,
     kernel: Kernel | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> list[Indices]:
     """Partition points into segments.
 
@@ -64,7 +62,9 @@ def segment(
     return partition(points, check_count(segment_size, "segment_size"), scheme, random_state)
 
 
-def partition(points: Floats, segment_size: int, scheme: str = "tree", random_state: Any = None) -> list[Indices]:
+def partition(
+    points: Floats, segment_size: int, scheme: str = "tree", random_state: RandomState = None
+) -> list[Indices]:
     """Partition points that have been checked, in the unit in which nearness is measured: see `segment`."""
     n = len(points)
     n_segments = -(-n // segment_size)
@@ -110,7 +110,7 @@ def _along_widest_direction(points: Floats) -> Floats:
     return np.asarray(points[:, column])
 
 
-def by_labels(labels: Any, n: int) -> list[Indices]:
+def by_labels(labels: ArrayLike, n: int) -> list[Indices]:
     """A segment for each label, one label for each of n points."""
     array = np.asarray(labels)
     if array.shape != (n,):

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Booleans, Floats, IndexSets, Indices
 from compositegp.validation import check_count, check_filled, check_index_sets, check_segments, check_targets
 
 
@@ -52,7 +53,7 @@ class Stack:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __getitem__(self, blocks: Any) -> "Stack":
+    def __getitem__(self, blocks: slice | Booleans | Indices) -> "Stack":
         return Stack(self.indices[blocks], self.stops, self.weights[blocks], self.segment_numbers[blocks])
 
     @property
@@ -97,7 +98,7 @@ class Composite:
 
     stacks: tuple[Stack, ...]
 
-    def __init__(self, terms: Iterable[tuple[Any, float]]) -> None:
+    def __init__(self, terms: Iterable[tuple[ArrayLike, float]]) -> None:
         pairs = list(terms) if isinstance(terms, Iterable) else []
         if not pairs or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
             raise ValueError(f"terms must be (indices, weight) pairs, at least one; found {terms!r:.80}.")
@@ -112,7 +113,7 @@ class Composite:
         return cls([(np.arange(check_count(n_samples, "n_samples")), 1.0)])
 
     @classmethod
-    def marginal(cls, segments: Any) -> "Composite":
+    def marginal(cls, segments: IndexSets) -> "Composite":
         """Build the paper's composite GP: each of some disjoint segments is a term of weight one."""
         return cls.of_segments(check_segments(segments, "segments"))
 
@@ -128,7 +129,7 @@ class Composite:
         return cls._of_stacks((Stack(numbers[:, None], (1,), np.ones((n_samples, 1)), numbers),))
 
     @classmethod
-    def conditional(cls, segments: Any, conditioning: Any) -> "Composite":
+    def conditional(cls, segments: IndexSets, conditioning: IndexSets) -> "Composite":
         """Build a block Vecchia composite: each segment given some of the points before it.
 
         Parameters
@@ -161,7 +162,9 @@ class Composite:
         return cls.conditional_blocks(parts, given, np.arange(len(parts)))
 
     @classmethod
-    def conditional_blocks(cls, segments: list[Indices], conditioning: list[Indices], numbers: Any) -> "Composite":
+    def conditional_blocks(
+        cls, segments: list[Indices], conditioning: list[Indices], numbers: Indices
+    ) -> "Composite":
         """Build some of the blocks of a conditional composite, without checks."""
         blocks: list[_Block] = [
             (np.concatenate([earlier, part]), (len(earlier), len(earlier) + len(part)), (0.0, 1.0))
@@ -187,7 +190,7 @@ class Composite:
         """Number of blocks: segments, each with the points it is conditioned on."""
         return sum(len(stack) for stack in self.stacks)
 
-    def take(self, blocks: Any) -> "Composite":
+    def take(self, blocks: slice | Booleans | Indices) -> "Composite":
         """The composite of some of the blocks alone, by their position in all the stacks."""
         chosen = np.zeros(self.n_blocks, dtype=bool)
         chosen[blocks] = True
@@ -214,7 +217,7 @@ class Composite:
 _Block = tuple[Indices, tuple[int, ...], tuple[float, ...]]  # indices, ends of the stages, their weights
 
 
-def _stack(blocks: list[_Block], numbers: Any = None) -> tuple[Stack, ...]:
+def _stack(blocks: list[_Block], numbers: Indices | None = None) -> tuple[Stack, ...]:
     """Group blocks by their stages."""
     names = np.arange(len(blocks)) if numbers is None else np.asarray(numbers)
     alike: dict[tuple[int, ...], list[int]] = {}

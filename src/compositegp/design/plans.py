@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compositegp.backend import Floats, Indices, blas_threads_for
+from compositegp.backend import Floats, Indices, RandomState, blas_threads_for
 from compositegp.composite import (
     Composite,
     Latent,
@@ -65,7 +65,7 @@ class Plan:
         """Size of the matrices to factorise."""
         return self.n_neighbors or self.segment_size + self.conditioning_size
 
-    def segments(self, data: Observations, random_state: Any) -> list[Indices]:
+    def segments(self, data: Observations, random_state: RandomState) -> list[Indices]:
         """Segments of the data."""
         points = in_length_scales(data.kernel, data.X)
         return partition(points, self.segment_size, self.segmentation or "tree", random_state)
@@ -216,7 +216,7 @@ class Clock:
         return tree, _best(lambda: predictor.predict(Z, size, self._shared)) / len(groups)
 
 
-def _best(function: Callable[[], Any], repeats: int = 3) -> float:
+def _best(function: Callable[[], object], repeats: int = 3) -> float:
     seconds = []
     for _ in range(repeats):
         began = time.perf_counter()

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis import actual_mse, neighborhood, observed_covariance, predictor, without_data
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, RandomState
 from compositegp.composite import SCHEMES, Composite, Observations, segment
 from compositegp.design.plans import Clock, Plan, flops, local_composite, possible_plans
 from compositegp.posteriors import NearestPredictor, default_group_size
@@ -104,8 +104,8 @@ class Design:
 
 def choose_segmentation(
     kernel: Kernel,
-    X: Any,
-    Z: Any,
+    X: ArrayLike,
+    Z: ArrayLike,
     *,
     tolerance: float = 0.05,
     budget: float | None = None,
@@ -116,8 +116,8 @@ def choose_segmentation(
     group_size: int = 128,
     n_groups: int = 2,
     n_points: int = 4096,
-    noise_variance: Any = None,
-    random_state: Any = 0,
+    noise_variance: ArrayLike | None = None,
+    random_state: RandomState = 0,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Design:
     """Compare ways to split the data and predict, by their error under the model and by their cost.

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for
+from compositegp.backend import Booleans, Floats, Indices, blas_threads_for
 from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, partition
 from compositegp.distributed.partitions import Part, Summary, add_up
 from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
-from compositegp.posteriors import Marginals, believe, gather, predict_from
+from compositegp.posteriors import Belief, Marginals, believe, gather, predict_from
 
 _MESSAGE = 2**21  # largest result that is sent between machines, in numbers: 16 MiB
 _AT_ONCE = 16  # most results of a partition that are computed at the same time
@@ -63,7 +63,7 @@ class PartitionedModel:
                 result.mean[group], result.variance[group] = belief.mean, belief.variance
         return result
 
-    def _believe(self, points: Floats, total: Evidence) -> Any:
+    def _believe(self, points: Floats, total: Evidence) -> Belief:
         latent = Latent.prior(self.kernel, points, self.mean)
         nothing = Observations(self.kernel, self.mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
         return believe(nothing, latent, total)
@@ -95,7 +95,7 @@ class PartitionedModel:
             reach[owners == owner] = own
         return reach
 
-    def _nearest(self, Z: Floats, tests: Floats, near: Any, size: int) -> Any:
+    def _nearest(self, Z: Floats, tests: Floats, near: Booleans, size: int) -> Any:
         """Prediction (delayed) of some test points from the partitions that are near them."""
         task = dask.delayed(_candidates)
         answers = [
@@ -148,7 +148,7 @@ class Candidates(NamedTuple):
     X, y : arrays of shape (m, size, d) and (m, size)
     """
 
-    rows: Any
+    rows: Indices
     distances: Floats
     X: Floats
     y: Floats
@@ -162,7 +162,7 @@ def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
     return np.asarray(tree.query(tests, k=[size])[0][:, 0]) * (1 + 1e-9)
 
 
-def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Any, size: int) -> Candidates:
+def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Indices, size: int) -> Candidates:
     count = min(size, len(part.X))
     distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests, k=[*range(1, count + 1)])
     return Candidates(rows, distances, part.X[near], part.y[near])

@@ -47,16 +47,16 @@ class PartitionedTerms:
         """Whether the terms depend on the kernel."""
         return self.conditioning_size > 0
 
-    def places(self, numbers: Any) -> dict[int, Indices]:
+    def places(self, numbers: Indices) -> dict[int, Indices]:
         """Numbers of segments within their partitions, by the number of the partition."""
         stops = np.cumsum([len(summary.sizes) for summary in self.summaries])
-        chosen = np.sort(np.asarray(numbers))
+        chosen = np.sort(numbers)
         owners = np.searchsorted(stops, chosen, side="right")
         return {
             int(owner): chosen[owners == owner] - (stops[owner - 1] if owner else 0) for owner in np.unique(owners)
         }
 
-    def read(self, numbers: Any, kernel: Kernel) -> "PartitionedReading":
+    def read(self, numbers: Indices, kernel: Kernel) -> "PartitionedReading":
         """Some of the segments."""
         return PartitionedReading(self, self.places(numbers), kernel)
 

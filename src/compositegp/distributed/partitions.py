@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import partition
@@ -56,7 +57,7 @@ class Summary(NamedTuple):
 
 
 def parts_of(
-    data: Any, y: Any, target: Any, segment_size: int, scheme: str, transform: TargetTransform | None = None
+    data: Any, y: Any, target: Hashable, segment_size: int, scheme: str, transform: TargetTransform | None = None
 ) -> tuple[list[Any], list[Any] | None]:
     """Parts (delayed) of a Dask data frame or of two Dask arrays, and the names of the columns, if there are any."""
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
@@ -82,7 +83,7 @@ def parts_of(
     return [build(x, t, number, None, *options) for number, (x, t) in enumerate(pairs)], None
 
 
-def _columns(data: Any, y: Any, target: Any) -> list[Any]:
+def _columns(data: Any, y: Any, target: Hashable) -> list[Any]:
     """The columns of a frame without its target; all must be numbers."""
     if y is not None:
         raise ValueError(
@@ -114,7 +115,7 @@ def _from_frame(
     frame: Any,
     number: int,
     names: list[Any],
-    target: Any,
+    target: Hashable,
     segment_size: int,
     scheme: str,
     transform: TargetTransform,
@@ -124,8 +125,8 @@ def _from_frame(
 
 
 def _from_arrays(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     number: int,
     names: list[Any] | None,
     segment_size: int,
@@ -164,7 +165,7 @@ def summarize(part: Part) -> Summary:
     )
 
 
-def sample_of(part: Part, numbers: Any) -> tuple[list[Floats], list[Floats]]:
+def sample_of(part: Part, numbers: Indices) -> tuple[list[Floats], list[Floats]]:
     """Points and targets of some segments."""
     chosen = [part.segments[number] for number in numbers]
     return [part.X[indices] for indices in chosen], [part.y[indices] for indices in chosen]

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, RandomState
 from compositegp.composite import (
     SCHEMES,
     Composite,
@@ -43,7 +43,7 @@ class TermChoice:
     segmentation: str
     conditioning_size: int
     composite: CompositeMaker | None
-    random_state: Any
+    random_state: RandomState
 
     def check(self) -> None:
         """Check the values; a ValueError names the one that is wrong."""
@@ -60,7 +60,7 @@ class TermChoice:
                 f"{self.composite!r}."
             )
 
-    def segments(self, X: Floats, kernel: Kernel | None, labels: Any = None) -> list[Indices]:
+    def segments(self, X: Floats, kernel: Kernel | None, labels: ArrayLike | None = None) -> list[Indices]:
         """Segments of points; distances are in length scales, or in standard deviations while there is no kernel."""
         if labels is not None:
             return by_labels(labels, len(X))
@@ -81,7 +81,7 @@ class TermChoice:
         given = nearest_earlier(in_length_scales(kernel, X), segments, self.conditioning_size, numbers)
         return Composite.conditional_blocks(segments, given, numbers)
 
-    def source(self, data: Observations, labels: Any, conditioned: bool) -> LocalSegments:
+    def source(self, data: Observations, labels: ArrayLike | None, conditioned: bool) -> LocalSegments:
         """The terms that learning reads."""
         if self.composite is not None:
             return LocalSegments.checked(data, self._own(data.X, data.kernel), 0)

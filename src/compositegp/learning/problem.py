@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
 from compositegp.learning.result import Estimate, Progress
 from compositegp.learning.segment_reader import SegmentSource
@@ -67,7 +66,7 @@ class LearningProblem:
 
     data: Observations
     terms: SegmentSource
-    order: Any
+    order: Indices
     coefficients: Floats
     seed: int
     n_jobs: int | None

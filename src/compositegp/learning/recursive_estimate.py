@@ -1,11 +1,11 @@
 """The recursion of the paper for hyper-parameters: estimates of segments, weighted by Fisher information."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from compositegp.backend import Floats, invert_information, pseudo_invert_information
+from compositegp.backend import Booleans, Floats, invert_information, pseudo_invert_information
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class RecursiveEstimate:
         """The estimate before any segment."""
         return cls(np.zeros((n_parameters, n_parameters)), np.zeros(n_parameters), 0, np.zeros(n_parameters))
 
-    def add(self, theta: Any, fisher: Any) -> "RecursiveEstimate":
+    def add(self, theta: ArrayLike, fisher: ArrayLike) -> "RecursiveEstimate":
         """Estimate with one more segment: its own `theta`, shape (p,), and `fisher` information, shape (p, p)."""
         theta, fisher = np.asarray(theta, dtype=np.float64), np.asarray(fisher, dtype=np.float64)
         if theta.shape != self.shift.shape or fisher.shape != self.precision.shape:
@@ -75,7 +75,7 @@ class RecursiveEstimate:
         )
 
     @property
-    def known(self) -> Any:
+    def known(self) -> Booleans:
         """Which parameters at least one segment has information about: a boolean array of shape (p,)."""
         return np.diagonal(self.precision) > 0
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, NumericalWarning, invert_information
+from compositegp.backend import Floats, Indices, NumericalWarning, invert_information
 from compositegp.learning.stopping import on_bound
 
 
@@ -58,7 +58,7 @@ class Estimate:
     n_segments: int
     converged: bool
     n_left_out: int
-    n_at_bound: Any
+    n_at_bound: Indices
     warnings: list[str] = field(default_factory=list)
     jitter: float = 0.0
 
@@ -192,7 +192,7 @@ class LearningResult:
     n_points: int
     n_segments: int
     n_left_out: int
-    n_at_bound: Floats
+    n_at_bound: Indices
     converged: bool
     history: list[Progress]
     messages: list[Message] = field(default_factory=list)

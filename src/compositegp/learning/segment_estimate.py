@@ -1,12 +1,12 @@
 """Maximum likelihood in one segment, and the running average of such estimates."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.optimize import minimize
 
-from compositegp.backend import Floats, blas_threads_for, keep_freed_memory
+from compositegp.backend import Booleans, Floats, Indices, blas_threads_for, keep_freed_memory
 from compositegp.composite import Observations, Stack, score
 from compositegp.learning.recursive_estimate import RecursiveEstimate
 from compositegp.learning.stopping import on_bound
@@ -29,7 +29,7 @@ class BlockEstimate(NamedTuple):
 
     theta: Floats
     fisher: Floats
-    at_bound: Any
+    at_bound: Booleans
     log_likelihood: float
     n_points: float
 
@@ -53,7 +53,7 @@ class Average(NamedTuple):
     n_points: float
     n_segments: int
     n_left_out: int
-    n_at_bound: Floats
+    n_at_bound: Indices
 
     @classmethod
     def empty(cls, p: int) -> "Average":

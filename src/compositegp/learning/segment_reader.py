@@ -1,12 +1,12 @@
 """The terms that learning reads: a given composite, or made from segments with the present length scales."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, IndexSets, Indices
 from compositegp.composite import Composite, Observations, Score, nearest_earlier, total_score
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_segments
@@ -37,7 +37,7 @@ class SegmentSource(Protocol):
     def follow_length_scales(self) -> bool:
         """Whether the terms depend on the kernel."""
 
-    def read(self, numbers: Any, kernel: Kernel) -> SegmentReading:
+    def read(self, numbers: Indices, kernel: Kernel) -> SegmentReading:
         """Some of the blocks."""
 
 
@@ -82,7 +82,7 @@ class LocalSegments:
             self._composite = None if conditioning_size else Composite.of_segments(terms)
 
     @classmethod
-    def checked(cls, data: Observations, terms: Any, conditioning_size: Any) -> "LocalSegments":
+    def checked(cls, data: Observations, terms: Composite | IndexSets, conditioning_size: int) -> "LocalSegments":
         """Build from a user's arguments; a ValueError names a bad one."""
         size = check_count(conditioning_size, "conditioning_size", least=0)
         if isinstance(terms, Composite):
@@ -115,15 +115,15 @@ class LocalSegments:
         """Whether the terms depend on the kernel."""
         return self._composite is None
 
-    def read(self, numbers: Any, kernel: Kernel) -> LocalReading:
+    def read(self, numbers: Indices, kernel: Kernel) -> LocalReading:
         """Some of the blocks."""
         return LocalReading(self._data, self.take(numbers, kernel))
 
-    def take(self, numbers: Any, kernel: Kernel) -> Composite:
+    def take(self, numbers: Indices, kernel: Kernel) -> Composite:
         """The composite of some of the blocks."""
         if self._composite is not None:
             return self._composite.take(numbers)
-        chosen = np.sort(np.asarray(numbers))
+        chosen = np.sort(numbers)
         points = in_length_scales(kernel, self._data.X)
         given = nearest_earlier(points, self.segments, self._size, chosen)
         return Composite.conditional_blocks([self.segments[number] for number in chosen], given, chosen)

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from compositegp.backend import Array, Floats
+from compositegp.backend import Booleans, Floats
 
 _ORDER_OF_MAGNITUDE = 1.0  # a parameter whose log has a larger standard error than this is not known
 _PATIENCE = 2**16  # after this many points, learning no longer waits for a parameter that is still unknown
 _ON_BOUND = 1e-6  # an estimate this close to a bound, in log θ, is on the bound
 
 
-def on_bound(theta: Floats, bounds: Floats) -> Array:
+def on_bound(theta: Floats, bounds: Floats) -> Booleans:
     """Which hyper-parameters, on the log scale, are on one of their bounds: a boolean array of shape (p,)."""
     return (theta - bounds[:, 0] < _ON_BOUND) | (bounds[:, 1] - theta < _ON_BOUND)
 

@@ -6,14 +6,22 @@ estimated before, and come with an error covariance.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
 
-Functions = Callable[[Floats], Any]
+Functions: TypeAlias = Callable[[Floats], Any]
 """A function of points (n, d) that returns their means (n,) or basis functions (n, q)."""
+
+
+class Transformer(Protocol):
+    """A fitted transformer of scikit-learn, whose columns are basis functions."""
+
+    def transform(self, X: Any) -> Any:
+        """Basis functions (n, q) of points (n, d)."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class Linear:
     array([ 1., 11.])
     """
 
-    coefficients: Any
+    coefficients: ArrayLike
     intercept: float = 0.0
 
     def __call__(self, X: Floats) -> Floats:
@@ -139,9 +147,9 @@ class Basis:
     array([1., 3.])
     """
 
-    functions: Any
-    prior_mean: Any = None
-    prior_covariance: Any = None
+    functions: str | Functions | Transformer
+    prior_mean: ArrayLike | None = None
+    prior_covariance: ArrayLike | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +178,9 @@ class Estimated:
     (array([10.]), array([1.25]))
     """
 
-    functions: Any
-    coefficients: Any
-    covariance: Any
+    functions: str | Functions | Transformer
+    coefficients: ArrayLike
+    covariance: ArrayLike
 
 
 def no_functions(X: Floats) -> Floats:

@@ -1,8 +1,9 @@
 """Least squares for the coefficients of a mean: ordinary, generalized, and with a Gaussian prior."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, pseudo_inverse_root, pseudo_invert_information
 from compositegp.means.functions import Basis, Estimated
@@ -79,11 +80,13 @@ def gaussian_prior(coefficients: Basis | Estimated | None, q: int) -> Prior | No
     """Gaussian prior of a mean's q coefficients; None for a flat prior."""
     if coefficients is None:
         return None
+    given: ArrayLike | None
+    covariance: ArrayLike | None
     if isinstance(coefficients, Estimated):
-        mean, covariance = coefficients.coefficients, coefficients.covariance
+        given, covariance = coefficients.coefficients, coefficients.covariance
     else:
-        mean, covariance = coefficients.prior_mean, coefficients.prior_covariance
-    mean = np.zeros((q, 1)) if mean is None else check_coefficients(mean, q)
+        given, covariance = coefficients.prior_mean, coefficients.prior_covariance
+    mean = np.zeros((q, 1)) if given is None else check_coefficients(given, q)
     if covariance is None:
         return None
     checked = check_covariance(covariance, q)
@@ -99,7 +102,7 @@ def gaussian_prior(coefficients: Basis | Estimated | None, q: int) -> Prior | No
     return Prior(np.asarray(half @ half.T), mean)
 
 
-def check_coefficients(coefficients: Any, q: int) -> Floats:
+def check_coefficients(coefficients: ArrayLike, q: int) -> Floats:
     """Coefficients of a mean, of shape (q,) or (q, t), as an array of shape (q, t)."""
     values = np.asarray(coefficients, dtype=np.float64)
     columns = values.reshape(len(values), -1) if values.ndim else values.reshape(0, 1)
@@ -111,7 +114,7 @@ def check_coefficients(coefficients: Any, q: int) -> Floats:
     return columns
 
 
-def check_covariance(covariance: Any, q: int) -> Floats:
+def check_covariance(covariance: ArrayLike, q: int) -> Floats:
     """Covariance of the coefficients of a mean: finite, symmetric and positive semi-definite, shape (q, q)."""
     matrix = np.asarray(covariance, dtype=np.float64)
     if matrix.shape != (q, q) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import (
     Floats,
+    RandomState,
     SingularMatrixError,
     blas_threads_for,
     cholesky,
@@ -24,6 +25,7 @@ from compositegp.composite import Composite, Evidence, Latent, Observations, col
 from compositegp.means import (
     Basis,
     Estimated,
+    MeanLike,
     MeanModel,
     Prior,
     as_mean,
@@ -220,7 +222,7 @@ class Belief:
         whitened = self._whitened(what)
         return Model(whitened.kernel, whitened.mean)
 
-    def sample(self, n_draws: int = 1, random_state: Any = None) -> Floats:
+    def sample(self, n_draws: int = 1, random_state: RandomState = None) -> Floats:
         """Draw joint values of z: shape (n_draws, M), or (n_draws, M, t) for t outputs."""
         count = (check_count(n_draws, "n_draws"), *self.outputs, self.root.shape[1])
         normal = check_random_state(random_state).standard_normal(count)
@@ -255,7 +257,7 @@ def empty_marginals(count: int, outputs: tuple[int, ...]) -> Marginals:
     return Marginals(np.empty((count, *outputs)), np.empty(count))
 
 
-def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
+def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
     """Belief about the latent values at `Z` before any data.
 
     Parameters

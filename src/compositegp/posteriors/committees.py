@@ -20,14 +20,15 @@ grbcm   1, then as rbcm; experts and prior given the    1
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import JITTER_START, Floats, blas_threads_for, fetch, like, solve_lower
+from compositegp.backend import JITTER_START, Floats, IndexSets, Indices, blas_threads_for, fetch, like, solve_lower
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.kernels import diagonal, gram
+from compositegp.means import MeanLike
 from compositegp.posteriors.belief import Marginals
 from compositegp.validation import check_index_sets, check_points
 
@@ -72,16 +73,16 @@ class Experts:
 
 def committee(
     kernel: Kernel,
-    X: Any,
-    y: Any,
-    Z: Any,
-    segments: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    Z: ArrayLike,
+    segments: IndexSets,
     *,
     rule: str = "rbcm",
     weights: str | None = None,
-    communication: Any = None,
-    mean: Any = None,
-    noise_variance: Any = None,
+    communication: ArrayLike | None = None,
+    mean: MeanLike = None,
+    noise_variance: ArrayLike | None = None,
 ) -> Marginals:
     """Predict each latent value at `Z` by a committee of experts, one for each segment.
 
@@ -120,7 +121,12 @@ def committee(
 
 
 def ask_committee(
-    data: Observations, Z: Floats, segments: Any, rule: str, weights: str | None = None, communication: Any = None
+    data: Observations,
+    Z: Floats,
+    segments: IndexSets,
+    rule: str,
+    weights: str | None = None,
+    communication: ArrayLike | None = None,
 ) -> Marginals:
     """Predict by a committee, from data that have been checked and whose mean is known: see `committee`."""
     weights = _DEFAULT_WEIGHTS[rule] if weights is None else weights
@@ -147,7 +153,7 @@ def ask_committee(
     return Marginals(found.mean.reshape(-1, *data.outputs), found.variance)
 
 
-def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
+def _ask(data: Observations, Z: Floats, parts: list[Indices], shared: Indices | None) -> Experts:
     """Beliefs of the experts, each conditioned on `shared` if given."""
     K, M = len(parts), len(Z)
     prior_variance = np.maximum(diagonal(data.kernel, Z, noise=False), _LEAST_VARIANCE)
@@ -172,7 +178,7 @@ def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
     return Experts(means[0], variance[0], means[1:], np.minimum(variance[1:], variance[0]))
 
 
-def _communication(segments: Any, communication: Any) -> tuple[Any, list[Any]]:
+def _communication(segments: IndexSets, communication: ArrayLike | None) -> tuple[Indices, list[Indices]]:
     parts = check_index_sets(segments, "segments")
     if communication is None:
         if len(parts) < 2:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, blas_threads_for
@@ -17,7 +17,7 @@ from compositegp.composite import (
     collect_evidence,
     factor_stacks,
 )
-from compositegp.means import Estimated
+from compositegp.means import Estimated, MeanLike
 from compositegp.posteriors.belief import Belief, Model, condition, condition_on_estimate, prior_evidence
 from compositegp.posteriors.inducing import project_belief
 from compositegp.validation import check_points
@@ -42,7 +42,7 @@ class FactoredComposite:
     composite: Composite
     stacks: tuple[FactoredStack, ...]
 
-    def posterior(self, Z: Any, *, inducing: Any = None) -> Belief:
+    def posterior(self, Z: ArrayLike, *, inducing: ArrayLike | None = None) -> Belief:
         """Belief about the latent values at `Z`, as `compositegp.posterior` gives it."""
         return _posterior(self.data, self.composite, self.stacks, Z, inducing)
 
@@ -51,7 +51,13 @@ class FactoredComposite:
 
 
 def factorize(
-    kernel: Kernel, X: Any, y: Any, composite: Composite, *, mean: Any = None, noise_variance: Any = None
+    kernel: Kernel,
+    X: ArrayLike,
+    y: ArrayLike,
+    composite: Composite,
+    *,
+    mean: MeanLike = None,
+    noise_variance: ArrayLike | None = None,
 ) -> FactoredComposite:
     """Factorise the terms of a composite once, to predict at any number of test points later.
 
@@ -79,14 +85,14 @@ def factorize(
 
 def posterior(
     kernel: Kernel,
-    X: Any,
-    y: Any,
-    Z: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    Z: ArrayLike,
     composite: Composite,
     *,
-    inducing: Any = None,
-    mean: Any = None,
-    noise_variance: Any = None,
+    inducing: ArrayLike | None = None,
+    mean: MeanLike = None,
+    noise_variance: ArrayLike | None = None,
 ) -> Belief:
     """Belief q(z) ∝ p(z) Π_(S,w) p(y_S | z)^w about the latent values at `Z`.
 
@@ -132,7 +138,11 @@ def posterior(
 
 
 def _posterior(
-    data: Observations, composite: Composite, stacks: Iterable[FactoredStack], Z: Any, inducing: Any
+    data: Observations,
+    composite: Composite,
+    stacks: Iterable[FactoredStack],
+    Z: ArrayLike,
+    inducing: ArrayLike | None,
 ) -> Belief:
     points = check_points(Z, "Z", data.X.shape[1])
     if inducing is not None:

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -129,7 +128,9 @@ def gather(
     return totals
 
 
-def _in_order(tasks: list[list[Indices]], found: Any, count: int, outputs: tuple[int, ...]) -> Marginals:
+def _in_order(
+    tasks: list[list[Indices]], found: list[list[Marginals]], count: int, outputs: tuple[int, ...]
+) -> Marginals:
     result = empty_marginals(count, outputs)
     for groups, marginals in zip(tasks, found, strict=True):
         for group, (means, variances) in zip(groups, marginals, strict=True):
