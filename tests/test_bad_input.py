@@ -90,7 +90,7 @@ def test_update_leaves_the_belief_as_it_was(change, message):
 
 
 def test_a_belief_by_way_of_inducing_points_takes_no_segments():
-    with pytest.raises(ValueError, match="it came by way of inducing points"):
+    with pytest.raises(ValueError, match="computed through inducing points"):
         posterior(KERNEL, X, Y, Z, Composite.full(3), inducing=X).update(X, Y)
 
 

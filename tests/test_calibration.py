@@ -113,7 +113,8 @@ def rough_and_smooth(rng, n=2500):
 
 class TestOfTheEstimator:
     @pytest.fixture(scope="class")
-    def fitted(self):
+    @classmethod
+    def fitted(cls):
         rng = np.random.default_rng(0)
         X, y = rough_and_smooth(rng)
         test = rng.uniform(size=len(X)) < 0.3

@@ -84,6 +84,14 @@ def author_errors(path: str | Path | TextIO | None = None) -> pd.DataFrame:
 def locate(name: str) -> Path:
     """Path of a file in the folder that the environment variable COMPOSITEGP_DATA names.
 
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Path
+
     Raises
     ------
     FileNotFoundError

@@ -49,7 +49,7 @@ class ProgressBar:
             self._display.stop()
 
     def __call__(self, done: float, total: float, text: str = "") -> None:
-        """Show how much of the work is done, and a word about it."""
+        """Show how much of the work is done, and a short text."""
         if self._display is not None:
             self._display.update(self._task, completed=done, total=total, text=text)
 
@@ -66,7 +66,7 @@ class ProgressBar:
             TimeElapsedColumn(),
             TextColumn("{task.fields[text]}"),
             console=Console(stderr=True),
-            redirect_stdout=False,  # results go to standard output, past the bar
+            redirect_stdout=False,  # results go to standard output, which the bar leaves alone
             transient=True,
         )
         self._task = self._display.add_task(self._description, total=None, text="")

@@ -1,13 +1,12 @@
 """Exact draws of stationary Gaussian fields on grids, by circulant embedding."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, RandomState
 from compositegp.kernels import gram, noise_variance
 from compositegp.validation import check_count, check_kernel
 
@@ -21,7 +20,7 @@ def stationary_field(
     *,
     spacing: float | Sequence[float] = 1.0,
     n_draws: int = 1,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Floats:
     """Draw a stationary Gaussian process with zero mean on a regular grid of one or two dimensions.
 

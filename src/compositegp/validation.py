@@ -1,4 +1,4 @@
-"""Checks of what users pass in: a ValueError names the argument, what was found and what to do."""
+"""Checks of arguments: a ValueError names the argument, says what was found, and says what to do."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,7 +53,7 @@ def check_targets(y: Any, n_samples: int, name: str = "y", *, several: bool = Fa
 
 
 def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:
-    """Noise variances of the points as an array (n_samples,), or None for none beside the kernel's own."""
+    """Noise variances of the points as an array (n_samples,), or None if only the kernel has noise."""
     if noise_variance is None:
         return None
     if not isinstance(noise_variance, Sequence | np.ndarray) and np.ndim(noise_variance) == 0:
@@ -68,14 +68,14 @@ def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:
 
 
 def check_index_sets(sets: Any, name: str) -> list[Indices]:
-    """Index arrays, each one-dimensional, of whole numbers ≥ 0 with none twice; an empty one is allowed."""
+    """One-dimensional index arrays of whole numbers ≥ 0, each without repetition; an array may be empty."""
     if isinstance(sets, (str, bytes)) or not isinstance(sets, Sequence | np.ndarray):
         raise ValueError(f"{name} must be a list of index arrays; found {_describe(sets)}.")
     return [_check_indices(indices, f"{name}[{position}]") for position, indices in enumerate(sets)]
 
 
 def check_filled(sets: list[Indices], name: str) -> None:
-    """No index array is empty."""
+    """Check that no index array is empty."""
     for number, indices in enumerate(sets):
         if not len(indices):
             raise ValueError(f"{name}[{number}] is empty. Leave it out.")

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis.excess_error import actual_mse, excess_mse
@@ -72,14 +74,14 @@ class Report:
         return self.information_sum - self.information_composite
 
     @property
-    def confidence(self) -> Any:
+    def confidence(self) -> npt.NDArray[np.str_]:
         """For each test point: "over-confident", "under-confident" or "faithful"; an array of strings (M,)."""
         ratio = self.claimed_variance / np.maximum(self.actual_mse, np.finfo(np.float64).tiny)
         verdicts = np.where(ratio < 1 - _FAITHFUL, "over-confident", "faithful")
         return np.where(ratio > 1 + _FAITHFUL, "under-confident", verdicts)
 
     @property
-    def redundancy(self) -> Any:
+    def redundancy(self) -> npt.NDArray[np.str_]:
         """For each test point: "redundant", "synergistic" or "neither"; an array of strings (M,)."""
         difference = self.pointwise_exact - self.pointwise_sum
         verdicts = np.where(difference < -_SAME_INFORMATION, "redundant", "neither")
@@ -104,7 +106,7 @@ class Report:
         )
 
     @property
-    def table(self) -> dict[str, Any]:
+    def table(self) -> dict[str, npt.NDArray[Any]]:
         """One row for each test point, as columns of length M: for ``pandas.DataFrame(report.table)``."""
         return {
             "exact_variance": self.exact_variance,
@@ -123,12 +125,12 @@ class Report:
 
 def compare(
     kernel: Kernel,
-    X: Any,
-    Z: Any,
+    X: ArrayLike,
+    Z: ArrayLike,
     composite: Composite,
     *,
-    inducing: Any = None,
-    noise_variance: Any = None,
+    inducing: ArrayLike | None = None,
+    noise_variance: ArrayLike | None = None,
     exact_limit: int = 6000,
     n_neighbors: int = 3000,
 ) -> Report:

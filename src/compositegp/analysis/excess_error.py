@@ -93,7 +93,26 @@ def quadratic_form(data: Observations, coefficients: Floats, covariance: Floats 
 
 
 def observed_covariance(data: Observations, part: slice = slice(None)) -> Floats:
-    """Covariance of the observations, or of a part of them, noise included."""
+    """Covariance of the observations, or of a part of them, with their noise.
+
+    Parameters
+    ----------
+    data : Observations
+    part : slice
+
+    Returns
+    -------
+    array of shape (n, n)
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel, X = RBF() + WhiteKernel(0.5), np.array([[0.0], [9.0]])
+    >>> data = Observations.checked(kernel, X, np.zeros(2), mean=None, noise_variance=[0.0, 1.0])
+    >>> observed_covariance(data).round(3)
+    array([[1.5, 0. ],
+           [0. , 2.5]])
+    """
     K = gram(data.kernel, data.X[part])
     if data.noise_variance is not None:
         add_to_diagonal(K, data.noise_variance[part])

@@ -31,6 +31,22 @@ def predict_honest_variance(
     inducing : array of shape (m, d), optional
     own_estimate : bool
         Whether the coefficients of the mean were estimated from these data; else their error is independent of them.
+
+    Returns
+    -------
+    array of shape (M,)
+
+    Examples
+    --------
+    The mean of an exact Gaussian process has the error that it claims:
+
+    >>> from compositegp import posterior
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel, X, Z = RBF() + WhiteKernel(0.1), np.arange(6.0)[:, None], np.array([[2.5]])
+    >>> data = Observations.checked(kernel, X, np.zeros(6), mean=None, noise_variance=None)
+    >>> honest = predict_honest_variance(data, Composite.full(6), Z, 1)
+    >>> bool(np.allclose(honest, posterior(kernel, X, np.zeros(6), Z, Composite.full(6)).variance))
+    True
     """
     estimate = data.mean.coefficients
     by_data = _least_squares_weights(data, composite) if own_estimate else None

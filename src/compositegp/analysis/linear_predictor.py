@@ -1,9 +1,9 @@
 """The predictor that a composite makes: its mean is linear in the data, and the coefficients do not depend on them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -150,15 +150,55 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
     raise too_much_evidence(kernel, f"One of the segments {', '.join(map(str, part.stack.segment_numbers))}")
 
 
-def without_data(kernel: Kernel, X: Any, Z: Any, noise_variance: Any) -> tuple[Observations, Floats]:
-    """Checked points and test points of a problem; the targets are zero, since nothing depends on them."""
+def without_data(
+    kernel: Kernel, X: ArrayLike, Z: ArrayLike, noise_variance: ArrayLike | None
+) -> tuple[Observations, Floats]:
+    """Checked points and test points of a problem; the targets are zero, since nothing depends on them.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    X : array of shape (n, d)
+    Z : array of shape (M, d)
+    noise_variance : None, number or array of shape (n,)
+
+    Returns
+    -------
+    Observations, array of shape (M, d)
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> data, tests = without_data(RBF(), [[0.0], [1.0]], [[0.5]], None)
+    >>> data.X.shape, data.targets, tests
+    ((2, 1), array([0., 0.]), array([[0.5]]))
+    """
     points = check_points(X, "X")
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=None, noise_variance=noise_variance)
     return data, check_points(Z, "Z", points.shape[1])
 
 
 def neighborhood(data: Observations, Z: Floats, count: int) -> Indices:
-    """The `count` observations nearest to any of the test points, in length scales, or all of them; ascending."""
+    """The `count` observations nearest to any of the test points, or all of them if there are fewer.
+
+    Parameters
+    ----------
+    data : Observations
+        Distances are in the length scales of its kernel.
+    Z : array of shape (M, d)
+    count : int
+
+    Returns
+    -------
+    int array, ascending
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> data, tests = without_data(RBF(), np.arange(10.0)[:, None], [[6.0]], None)
+    >>> neighborhood(data, tests, 3)
+    array([5, 6, 7])
+    """
     if len(data.X) <= count:
         return np.arange(len(data.X))
     distances, _ = KDTree(in_length_scales(data.kernel, Z)).query(in_length_scales(data.kernel, data.X))

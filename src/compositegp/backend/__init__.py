@@ -1,9 +1,12 @@
-"""Numbers without statistics: arrays, devices and linear algebra, the same on NumPy and on PyTorch."""
+"""Arrays, devices and linear algebra, with the same functions for NumPy and for PyTorch."""
 
 from compositegp.backend.arrays import (
     Array,
+    Booleans,
     Floats,
+    IndexSets,
     Indices,
+    RandomState,
     add_to_diagonal,
     diagonals,
     fetch,
@@ -43,10 +46,13 @@ __all__ = [
     "JITTER_START",
     "TEMPERING_END",
     "Array",
+    "Booleans",
     "Factor",
     "Floats",
+    "IndexSets",
     "Indices",
     "NumericalWarning",
+    "RandomState",
     "SingularMatrixError",
     "add_to_diagonal",
     "batch_elements",

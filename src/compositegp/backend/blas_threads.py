@@ -9,7 +9,7 @@ from typing import Any
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
-_LARGE = 1536  # matrices of this size keep several BLAS threads busy; on smaller ones they wait for each other
+_LARGE = 1536  # size from which a matrix keeps several BLAS threads busy; on smaller ones they wait for each other
 
 _lock = threading.Lock()
 _holders = 0
@@ -25,11 +25,11 @@ def _controller() -> ThreadpoolController:
 def blas_threads_for(size: int) -> Iterator[None]:
     """Hold BLAS to one thread while matrices of the given size are worked on, unless they are large.
 
-    NumPy's and SciPy's copies of BLAS each have a pool of threads, which spin for a while after every call;
-    on small matrices they cost several times the work itself. The limit is the process's: the first to ask for it sets
-    it, and the last of those who did, in whatever thread, lifts it.
+    NumPy and SciPy each have their own copy of BLAS with a pool of threads, which keep running for a while after every
+    call. On small matrices this costs several times the work itself. The limit holds for the whole process. The first
+    caller sets it, and the last caller to leave removes it, from any thread.
 
-    A size of zero is for results that have to be the same to the last bit in every process and thread.
+    A size of zero is for results that must be the same to the last bit in every process and thread.
     """
     global _holders, _limit
     if size >= _LARGE:
@@ -53,7 +53,7 @@ def blas_threads_for(size: int) -> Iterator[None]:
 
 
 def _let_any_thread_set_it() -> None:
-    """Let a thread set OpenBLAS's threads that was not the first to do so, which threadpoolctl else keeps from it."""
+    """Let any thread set the number of OpenBLAS threads: threadpoolctl otherwise allows only the first that did."""
     clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)

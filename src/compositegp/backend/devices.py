@@ -1,4 +1,4 @@
-"""Where the terms are worked on: on the processor by NumPy and LAPACK, or on a device by PyTorch."""
+"""Where terms are computed: on the processor by NumPy and LAPACK, or on a device by PyTorch."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,13 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend.arrays import Array, writeable
 
-_COPIES = 24  # matrices of a batch that are alive at once, with room to spare
-_MOST_ELEMENTS = 2**27  # of a batch: a gigabyte for each matrix of it fills any device
-_FEW_ELEMENTS = 2**17  # of a batch on the processor: what a core's cache holds
-_SHARE = 4  # of the free memory that data sent ahead of time may take: one part in so many
+_COPIES = 24  # arrays of the size of a batch that must fit into the memory of a device at the same time
+_MOST_ELEMENTS = 2**27  # largest batch on a device, in matrix elements: 1 GiB keeps any device busy
+_FEW_ELEMENTS = 2**17  # largest batch on the processor, in matrix elements: 1 MiB fits into the cache of a core
+_SHARE = 4  # data stay on a device if they take at most 1/4 of its free memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +25,13 @@ class Device:
     name: str
     torch: Any
 
-    def send(self, values: Any) -> Array:
-        """An array of the device."""
+    def send(self, values: ArrayLike) -> Array:
+        """Copy an array to the device."""
         return self.torch.asarray(writeable(np.ascontiguousarray(values)), device=self.name)
 
     @property
     def free_elements(self) -> int:
-        """Numbers in double precision that there is memory for."""
+        """How many double-precision numbers fit into the free memory."""
         if not self.name.startswith("cuda"):
             return _COPIES * _FEW_ELEMENTS * 8
         free, _ = self.torch.cuda.mem_get_info(self.name)
@@ -39,11 +40,11 @@ class Device:
 
     @property
     def batch_elements(self) -> int:
-        """Elements of the matrices of one batch."""
+        """Largest number of matrix elements of one batch."""
         return max(1, min(_MOST_ELEMENTS, self.free_elements // _COPIES))
 
     def holds(self, elements: int) -> bool:
-        """Whether so many numbers can be kept on the device beside the work."""
+        """Whether this many numbers can stay on the device while terms are computed."""
         return not self.name.startswith("cuda") or elements <= self.free_elements // _SHARE
 
 
@@ -52,21 +53,30 @@ _current: ContextVar[Device | None] = ContextVar("device", default=None)
 
 @contextlib.contextmanager
 def use_device(name: str | None) -> Iterator[None]:
-    """Work on the terms of composites on a device, by PyTorch, as long as this lasts.
+    """Compute the terms of composites on a device, by PyTorch, inside a ``with`` block.
 
-    The same code runs in the same double precision, on larger batches. Data are arrays of NumPy before and after.
-    `n_jobs` then has no effect on the terms. It holds for the calling thread, not for others that this one starts.
+    The same code runs in the same double precision, on larger batches. Inputs and results are NumPy arrays. `n_jobs`
+    has no effect on terms that are computed on a device. The choice holds for the calling thread, not for threads that
+    it starts.
 
     Parameters
     ----------
     name : str or None
-        A device of PyTorch's, such as "cuda"; "cpu" is PyTorch on the processor. None is NumPy, whatever was asked for
-        outside.
+        Name of a PyTorch device, such as "cuda"; "cpu" is PyTorch on the processor. None is NumPy, also inside the
+        block of another device.
+
+    Returns
+    -------
+    context manager
 
     Examples
     --------
+    >>> from compositegp import nearest
+    >>> from sklearn.gaussian_process.kernels import RBF
     >>> with use_device(None):  # or "cuda"
-    ...     pass  # posterior(...), learn(...), nearest(...)
+    ...     found = nearest(RBF(), [[0.0], [1.0]], [1.0, 2.0], [[1.0]])
+    >>> found.mean
+    array([2.])
     """
     if name is not None and not isinstance(name, str):
         raise ValueError(f'device must be None or the name of a device, such as "cuda"; found {name!r}.')
@@ -83,7 +93,7 @@ def current_device() -> Device | None:
 
 
 def batch_elements() -> int:
-    """Elements of the matrices of one batch, where the terms are worked on now."""
+    """Largest number of matrix elements of one batch on the device in use."""
     device = current_device()
     return _FEW_ELEMENTS if device is None else device.batch_elements
 

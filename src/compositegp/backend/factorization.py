@@ -1,4 +1,4 @@
-"""What factorisations return, how far they go to succeed, and what they raise."""
+"""Results and errors of factorizations, and the limits on how far a matrix may be changed to factorize it."""
 
 from typing import NamedTuple
 
@@ -7,22 +7,29 @@ from numpy.linalg import LinAlgError
 from compositegp.backend.arrays import Array, Floats
 
 SINGULAR = 1e-11
-"""A covariance matrix is singular if a point has less than this fraction of its variance left, given the others."""
+"""A covariance matrix is singular if a point, given the others, has less than this fraction of its variance."""
 JITTER_START = 1e-10
 """First jitter tried on a singular covariance matrix, relative to its mean diagonal."""
 JITTER_END = 1e-6
 """Largest jitter tried; beyond it the matrix is not a covariance."""
 TEMPERING_START = 1e-13
-"""Least fraction of a term's covariance that is added to it where its data pin the latent down beyond rounding."""
+"""Smallest fraction of a term's covariance that is added to it, if its data determine the latent beyond rounding."""
 TEMPERING_END = 1e-4
+"""Largest fraction of a term's covariance that is added to it."""
 
 
 class NumericalWarning(UserWarning):
-    """A result rests on a matrix that had to be changed to be factorised; says by how much."""
+    """A result depends on a matrix that had to be changed to be factorized; the message says by how much.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", NumericalWarning)  # accept such results in silence
+    """
 
 
 class SingularMatrixError(LinAlgError):
-    """A matrix in a batch could not be factorised; ``index`` says which (flat index into the batch)."""
+    """A matrix of a batch could not be factorized; ``index`` is its flat index in the batch."""
 
     def __init__(self, index: int) -> None:
         super().__init__(f"matrix {index} of the batch is not positive definite")
@@ -30,7 +37,7 @@ class SingularMatrixError(LinAlgError):
 
 
 class Factor(NamedTuple):
-    """Cholesky factors and what was added to factorise.
+    """Cholesky factors, and the jitter that was added to factorize.
 
     Attributes
     ----------

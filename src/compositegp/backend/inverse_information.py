@@ -1,17 +1,17 @@
-"""Error covariances from information matrices, some of whose directions may hold no information."""
+"""Error covariances from information matrices, which may hold no information along some directions."""
 
 import numpy as np
 
 from compositegp.backend.arrays import Floats, diagonals
 
 _NOTHING = 1e-10  # eigenvalue of a scaled information matrix under which a direction holds no information
-_INVOLVED = 1e-3  # share of a parameter in a direction without information, above which it counts as unknown
+_INVOLVED = 1e-3  # a parameter is unknown if more than this part of it has no information
 
 
 def invert_information(information: Floats) -> Floats:
     """Error covariance (p, p) from Fisher information (p, p).
 
-    A parameter that nothing is known about, or that cannot be distinguished from another, has infinite variance.
+    The variance is infinite for a parameter that the data do not determine, or cannot distinguish from another.
     """
     values, vectors, _ = _scaled(information)
     known = values > _NOTHING
@@ -25,9 +25,9 @@ def invert_information(information: Floats) -> Floats:
 
 
 def pseudo_invert_information(information: Floats) -> Floats:
-    """Error covariance (..., q, q) of what can be known: zero along directions that the data do not determine.
+    """Error covariance (..., q, q), with zero along directions that the data do not determine.
 
-    For the coefficients of a mean, whose predictions do not depend on such directions.
+    For the coefficients of a mean: predictions do not depend on such directions.
     """
     root = pseudo_inverse_root(information)
     return np.asarray(root @ np.swapaxes(root, -1, -2))

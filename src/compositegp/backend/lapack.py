@@ -1,4 +1,4 @@
-"""Factorisations and solves of NumPy's matrices, by LAPACK, one matrix of a batch after the other."""
+"""Factorizations and solves of NumPy arrays by LAPACK, one matrix of a batch after the other."""
 
 from functools import lru_cache
 
@@ -10,8 +10,10 @@ from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
 from compositegp.backend.arrays import Floats, diagonals
 from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR, Factor, SingularMatrixError
 
-_RECURSIVE, _LEAF = 640, 96  # sizes between which a triangle is inverted by halves
-_SMALL = 32  # matrices up to this size are factorised and solved across the batch, larger ones one by one
+# The first part of benchmarks/learning.py, a pass against bare LAPACK, shows the effect of these three.
+_RECURSIVE = 640  # larger triangles are inverted by LAPACK alone
+_LEAF = 96  # triangles between this size and _RECURSIVE are split in halves, which are inverted separately
+_SMALL = 32  # matrices up to this size are factorized and solved across the batch, larger ones one by one
 
 
 def cholesky(A: Floats) -> Factor:
@@ -19,15 +21,15 @@ def cholesky(A: Floats) -> Factor:
     batch, n = A.shape[:-2], A.shape[-1]
     matrices = A.reshape(-1, n, n)
     jitter = np.zeros(len(matrices))
-    if n <= _SMALL and _factorise_batch(matrices):
+    if n <= _SMALL and _factorize_batch(matrices):
         return Factor(A, jitter.reshape(batch))
     for index, matrix in enumerate(matrices):
-        jitter[index] = _factorise(matrix, index)
+        jitter[index] = _factorize(matrix, index)
     return Factor(A, jitter.reshape(batch))
 
 
-def _factorise_batch(matrices: Floats) -> bool:
-    """Factorise all in one call, in place; False, and nothing changed, if any one is singular."""
+def _factorize_batch(matrices: Floats) -> bool:
+    """Factorize all in one call, in place; False, and nothing changed, if any one is singular."""
     floor = _pivot_floor(matrices)
     try:
         lower = np.linalg.cholesky(matrices)
@@ -39,8 +41,8 @@ def _factorise_batch(matrices: Floats) -> bool:
     return True
 
 
-def _factorise(matrix: Floats, index: int) -> float:
-    """Factorise one matrix in place; returns the relative jitter that this took."""
+def _factorize(matrix: Floats, index: int) -> float:
+    """Factorize one matrix in place; returns the relative jitter that this took."""
     floor = _pivot_floor(matrix)
     original = np.diagonal(matrix).copy()
     jitter = 0.0
@@ -50,13 +52,14 @@ def _factorise(matrix: Floats, index: int) -> float:
         if info == 0 and (np.diagonal(matrix) > floor).all():
             return jitter
         jitter = 10 * jitter or JITTER_START
-        matrix[...] = np.triu(matrix, 1) + np.triu(matrix, 1).T  # what is above the diagonal is still there
+        above = np.triu(matrix, 1)  # which dpotrf has not changed
+        matrix[...] = above + above.T
         np.fill_diagonal(matrix, original + jitter * original.mean())
     raise SingularMatrixError(index)
 
 
 def _pivot_floor(matrices: Floats) -> Floats:
-    """Pivots under this, for each row, have too few digits left: shape (..., n)."""
+    """Smallest pivot of each row that still has enough correct digits: shape (..., n)."""
     return np.asarray(np.sqrt(SINGULAR * np.abs(diagonals(matrices))))
 
 
@@ -96,7 +99,7 @@ def _invert_triangle(matrix: Floats) -> None:
         dtrtri(matrix.T, lower=0, overwrite_c=1)
     elif n <= _LEAF:
         matrix[...] = dtrtri(matrix.T, lower=0)[0].T
-    else:  # by halves, whose products are faster than LAPACK's own loops at these sizes
+    else:  # by halves: at these sizes their products are faster than the loops of LAPACK
         first, second = slice(0, n // 2), slice(n // 2, n)
         _invert_triangle(matrix[first, first])
         _invert_triangle(matrix[second, second])
@@ -132,7 +135,7 @@ def solve_upper(lower: Floats, B: Floats) -> Floats:
 
 
 def lower_of_weighted_inverse(rows: Floats, weights: Floats) -> Floats:
-    """Lower triangles of rowsᵀ diag(weights) rows, in place where all the rows are there."""
+    """Lower triangles of rowsᵀ diag(weights) rows, in place if `rows` has all rows of the inverse."""
     m, n = rows.shape[-2:]
     if n <= _SMALL:
         return np.tril(np.swapaxes(rows, -1, -2) @ (weights[..., None] * rows))
@@ -160,8 +163,8 @@ def solve_right(lower: Floats, B: Floats) -> Floats:
     return B
 
 
-def factorise_above(matrices: Floats, floor: float) -> int | None:
-    """Factorise in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
+def factorize_above(matrices: Floats, floor: float) -> int | None:
+    """Factorize in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
     if matrices.shape[-1] <= _SMALL:
         try:
             matrices[...] = np.linalg.cholesky(matrices)

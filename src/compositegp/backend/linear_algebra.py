@@ -1,6 +1,6 @@
-"""The one seam to linear algebra: factorisations that cope with singular matrices and say what they did.
+"""All the linear algebra of the library: factorizations that handle singular matrices and report what they changed.
 
-Every function takes leading batch axes, and arrays of NumPy's (which go to LAPACK) or of a device (to PyTorch).
+Every function takes arrays with leading batch axes. LAPACK computes on NumPy arrays, PyTorch on arrays of a device.
 """
 
 import math
@@ -89,9 +89,9 @@ def cholesky_of_complement(A: Array, limit: float = TEMPERING_END) -> tuple[Arra
 
     Raises `SingularMatrixError` where they do not.
 
-    Where an eigenvalue of A is so near to one that I − A has lost all its digits, A is tempered: multiplied by
-    1 − δ, which is as if the data behind A had a covariance larger by the fraction δ. δ starts at
-    `TEMPERING_START`, is the least power of ten that works, is the same for the whole batch, and is returned.
+    If an eigenvalue of A is so near to one that I − A has no correct digits, A is multiplied by 1 − δ (tempered). This
+    is as if the covariance of the data behind A were larger by the fraction δ. δ is the smallest power of ten from
+    `TEMPERING_START` on that works. It is the same for the whole batch, and is returned.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def cholesky_of_complement(A: Array, limit: float = TEMPERING_END) -> tuple[Arra
     while tempering <= 1.01 * limit:
         complement = (tempering - 1.0) * A
         add_to_diagonal(complement, 1.0)
-        found = _for(A).factorise_above(complement.reshape(-1, n, n), math.sqrt(floor))
+        found = _for(A).factorize_above(complement.reshape(-1, n, n), math.sqrt(floor))
         if found is None:
             return complement, tempering
         tempering, singular = 10 * tempering or TEMPERING_START, found

@@ -1,11 +1,11 @@
-"""Factorisations and solves of PyTorch's matrices, the whole batch at once."""
+"""Factorizations and solves of PyTorch arrays, the whole batch at once."""
 
 from typing import Any
 
 from compositegp.backend.arrays import Array, diagonals
 from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR, Factor, SingularMatrixError
 
-_LEAF = 64  # size under which a triangle is inverted by a solve
+_LEAF = 64  # triangles up to this size are inverted by a solve
 
 
 def _torch() -> Any:
@@ -15,38 +15,38 @@ def _torch() -> Any:
 
 
 def cholesky(A: Array) -> Factor:
-    """Cholesky factors, with a jitter for those that need one."""
+    """Cholesky factors, with a jitter where a matrix needs it."""
     torch, n = _torch(), A.shape[-1]
     matrices = A.reshape(-1, n, n)
-    lower, failed = _factorise(matrices)
+    lower, failed = _factorize(matrices)
     jitter = torch.zeros(len(matrices), dtype=A.dtype)
     if bool(failed.any()):
         for index in torch.nonzero(failed)[:, 0].tolist():
-            lower[index], jitter[index] = _factorise_with_jitter(matrices[index], index)
+            lower[index], jitter[index] = _factorize_with_jitter(matrices[index], index)
     return Factor(lower.reshape(A.shape), jitter.reshape(A.shape[:-2]).numpy())
 
 
-def _factorise(matrices: Array) -> tuple[Array, Array]:
-    """Factors, and which of them failed or have a pivot with too few digits left."""
+def _factorize(matrices: Array) -> tuple[Array, Array]:
+    """Factors, and which of them failed or have a pivot with too few correct digits."""
     lower, info = _torch().linalg.cholesky_ex(matrices)
     floor = (SINGULAR * diagonals(matrices).abs()).sqrt()
     return lower, (info != 0) | ~(diagonals(lower) > floor).all(dim=-1)
 
 
-def _factorise_with_jitter(matrix: Array, index: int) -> tuple[Array, float]:
+def _factorize_with_jitter(matrix: Array, index: int) -> tuple[Array, float]:
     jitter, scale = JITTER_START, diagonals(matrix).mean()
     while jitter <= JITTER_END * 1.01:
         raised = matrix.clone()
         diagonals(raised).add_(jitter * scale)
-        lower, failed = _factorise(raised[None])
+        lower, failed = _factorize(raised[None])
         if not bool(failed):
             return lower[0], jitter
         jitter *= 10
     raise SingularMatrixError(index)
 
 
-def factorise_above(matrices: Array, floor: float) -> int | None:
-    """Factorise in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
+def factorize_above(matrices: Array, floor: float) -> int | None:
+    """Factorize in place; returns the index of a matrix that has a pivot under the floor, if there is one."""
     lower, info = _torch().linalg.cholesky_ex(matrices)
     failed = (info != 0) | ~(diagonals(lower) > floor).all(dim=-1)
     if bool(failed.any()):
@@ -61,7 +61,7 @@ def solve_lower(lower: Array, B: Array) -> Array:
 
 
 def invert_lower(lower: Array) -> Array:
-    """Inverses of triangular matrices, by halves: products are what a device does best."""
+    """Inverses of triangular matrices, by halves: a device is fastest at products."""
     n = lower.shape[-1]
     if n <= _LEAF:
         return solve_lower(lower, _torch().eye(n, dtype=lower.dtype, device=lower.device).expand(lower.shape))

@@ -1,4 +1,4 @@
-"""The mechanism: everything is a weighted sum, over small sets of points, of an exact GP's quantity."""
+"""Composites: every quantity is a weighted sum, over small sets of points, of that quantity in an exact GP."""
 
 from compositegp.composite.block_vecchia import CONDITIONING_SIZE, conditioning_sets, nearest_earlier
 from compositegp.composite.evidence import Evidence, collect_evidence, loadings, resolvable, too_much_evidence

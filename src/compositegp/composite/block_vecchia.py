@@ -1,32 +1,30 @@
 """Conditioning sets: for each segment, the earlier points that it is most dependent on."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, IndexSets, Indices
 from compositegp.composite.segmentation import partition
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_index_sets, check_kernel, check_points
 
 CONDITIONING_SIZE = 256
-"""Points that a segment is conditioned on, unless a user says otherwise."""
+"""Default number of points that a segment is conditioned on."""
 
-# Found by benchmarks/scale.py profile, on tables of 10⁵ and 10⁶ rows.
-_POOL = 8  # candidates kept for each point wanted, by distance to the center of the segment
-_MANY_POINTS = 20_000  # above this number of points candidates are looked for in cells, not among all the points
-_MANY_SEGMENTS = 128  # fewer segments than this do not make up for building the cells
+# All of these were found by `benchmarks/scale.py profile`, on tables of 10⁵ and 10⁶ rows.
+_POOL = 8  # candidates for each wanted point: the points nearest to the center of the segment
+_MANY_POINTS = 20_000  # with more points than this, candidates are looked for in cells, not among all the points
+_MANY_SEGMENTS = 128  # with fewer segments than this, building the cells costs more than it saves
 _CELL = 256  # points in a cell, at most
-_MARGIN = 12.0  # points looked at in the nearest cells, for each one wanted: near cells may have far points
+_MARGIN = 12.0  # points looked at in the nearest cells, for each wanted point: a near cell may have far points
 _ROWS = 2**14  # candidates whose distances to a segment are held at once
 
 
 def conditioning_sets(
     X: ArrayLike,
-    segments: list[Indices],
+    segments: IndexSets,
     conditioning_size: int = CONDITIONING_SIZE,
     *,
     kernel: Kernel | None = None,
@@ -34,26 +32,27 @@ def conditioning_sets(
 ) -> list[Indices]:
     """Find the nearest earlier points of each segment.
 
-    Earlier points are those of the segments before it in the list, so the order of `segments` matters:
-    in time, newest first conditions the old on the new. Of the ``8 * conditioning_size`` earlier points nearest to the
-    center of the segment, those nearest to any one of its points are taken. Among many points the former are looked for
-    in the cells of a tree nearest to that center, so that time and memory grow as n.
+    Earlier points are the points of the segments before it in the list, so the order of `segments` matters: for a time
+    series with the newest segment first, the old is conditioned on the new. First the ``8 * conditioning_size`` earlier
+    points nearest to the center of the segment are found. Of these, the points nearest to any point of the segment are
+    taken. If there are many points, the first step looks only at the cells of a tree near the center, so that time and
+    memory grow as n.
 
     Parameters
     ----------
     X : array of shape (n, d)
     segments : list of int arrays
     conditioning_size : int
-        Points in a conditioning set; fewer where there are not as many earlier ones. 0 gives empty sets.
+        Points in a conditioning set; fewer if there are fewer earlier points. 0 gives empty sets.
     kernel : scikit-learn kernel, optional
         Distances are then measured in its length scales.
     only : int array, optional
-        Numbers of the segments to find the sets of; all if left out.
+        Numbers of the segments whose sets are wanted; all if left out.
 
     Returns
     -------
     list of int arrays
-        One for each segment (in `only`), the indices ascending; that of the first segment is empty.
+        One for each segment (in `only`), with ascending indices. The set of the first segment is empty.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def conditioning_sets(
     return nearest_earlier(points, parts, size, numbers)
 
 
-def nearest_earlier(points: Floats, segments: list[Indices], size: int, numbers: Any) -> list[Indices]:
+def nearest_earlier(points: Floats, segments: list[Indices], size: int, numbers: Indices) -> list[Indices]:
     """Nearest earlier points of some segments, from values that have been checked: see `conditioning_sets`."""
     order = np.concatenate([*segments, np.empty(0, dtype=np.intp)])
     finder = _Finder(points[order], size, len(segments))
@@ -106,22 +105,22 @@ class _Finder:
         )
         return pool[np.argpartition(distances, self._size)[: self._size]]
 
-    def _around(self, centre: Floats, start: int) -> Indices:
-        """Positions before `start` of the candidates: the points nearest to a centre."""
+    def _around(self, center: Floats, start: int) -> Indices:
+        """Positions, before `start`, of the points nearest to a center."""
         wanted = _POOL * self._size
         if start <= wanted:
             return np.arange(start)
         if self._cells is not None and start > _POOL * wanted:
-            nearby = self._cells.around(centre, start, wanted)
+            nearby = self._cells.around(center, start, wanted)
         else:
             nearby = np.arange(start)
-        # Half the squared distance, less a constant.
-        from_centre = self._half_squares[nearby] - self._points[nearby] @ centre
-        return nearby[np.argpartition(from_centre, wanted)[:wanted]] if len(nearby) > wanted else nearby
+        # Half the squared distance, minus a constant.
+        from_center = self._half_squares[nearby] - self._points[nearby] @ center
+        return nearby[np.argpartition(from_center, wanted)[:wanted]] if len(nearby) > wanted else nearby
 
 
 class _Cells:
-    """Points in small local cells, which are looked up by their bounding boxes: in any number of columns."""
+    """Points in small local cells, each with its bounding box; works for any number of columns."""
 
     def __init__(self, points: Floats) -> None:
         cells = partition(points, _CELL)
@@ -132,11 +131,11 @@ class _Cells:
         inside = points[self._members]
         self._low, self._high = (bound.reduceat(inside, self._starts) for bound in (np.minimum, np.maximum))
 
-    def around(self, centre: Floats, start: int, wanted: int) -> Indices:
-        """As many as wanted, or more, of the positions before `start`, from the cells nearest to a centre."""
-        outside = np.maximum(self._low - centre, 0.0) + np.maximum(centre - self._high, 0.0)
-        middle = 0.5 * (self._low + self._high) - centre
-        # By their bounding boxes; of those that hold the centre, by their middles.
+    def around(self, center: Floats, start: int, wanted: int) -> Indices:
+        """At least `wanted` positions before `start`, from the cells nearest to a center."""
+        outside = np.maximum(self._low - center, 0.0) + np.maximum(center - self._high, 0.0)
+        middle = 0.5 * (self._low + self._high) - center
+        # By the distance of the bounding box; cells that hold the center, by the distance of their middle.
         order = np.lexsort(((middle**2).sum(axis=1), (outside**2).sum(axis=1)))
         count = int(np.ceil(_MARGIN * wanted / _CELL * self._count / start)) + 1
         while True:

@@ -1,4 +1,4 @@
-"""What the terms of a composite say about its latent, added up."""
+"""Evidence: what the terms of a composite say about the latent values, as a sum over the terms."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -27,26 +27,26 @@ from compositegp.composite.latent import Latent
 from compositegp.kernels import gram
 
 _WORTH_A_WARNING = 1e-8  # tempering above which the user is warned
-_RESOLUTIONS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+_RESOLUTIONS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # coordinates weaker than this are dropped, in turn
 
 
 class Evidence(NamedTuple):
-    """What data say about the whitened latent ξ and the mean's coefficients β; evidence adds.
+    """What data say about the whitened latent ξ and the coefficients β of the mean. Evidence adds.
 
     Attributes
     ----------
     precision : array of shape (r + q, r + q)
-        Λ of (ξ, β): Σ w [W F]ᵀ (I − W Wᵀ)⁻¹ [W F], everything whitened by its term's covariance.
+        Λ of (ξ, β): Σ w [W F]ᵀ (I − W Wᵀ)⁻¹ [W F], where each term is whitened by its covariance.
     shift : array of shape (r + q, t)
-        η of (ξ, β): Σ w [W F]ᵀ (I − W Wᵀ)⁻¹ y, for each of t outputs. With Λ it holds the natural parameters of
-        Π_S p(y_S | ξ, β)^w. One column stands for outputs that are alike.
+        η of (ξ, β): Σ w [W F]ᵀ (I − W Wᵀ)⁻¹ y, for each of t outputs. Λ and η are the natural parameters of
+        Π_S p(y_S | ξ, β)^w. A single column is shared by all outputs.
     """
 
     precision: Floats
     shift: Floats
 
     def plus(self, other: "Evidence") -> "Evidence":
-        """Evidence of both."""
+        """The sum of two evidences."""
         return Evidence(self.precision + other.precision, self.shift + other.shift)
 
     @classmethod
@@ -57,7 +57,7 @@ class Evidence(NamedTuple):
 
     @classmethod
     def of(cls, products: Floats, n_coordinates: int) -> "Evidence":
-        """From the matrix of all products of [W F y], of which the first columns are the coordinates (ξ, β)."""
+        """Evidence from the matrix of all products of [W F y]; its first columns belong to the coordinates (ξ, β)."""
         return cls(products[:n_coordinates, :n_coordinates], products[:n_coordinates, n_coordinates:])
 
 
@@ -71,10 +71,12 @@ def loadings(kernel: Kernel, latent: Latent, factored: FactoredStack) -> Array:
 
 
 def resolvable(latent: Latent, W: Array) -> Iterator[tuple[Array, float]]:
-    """Loadings to try, in turn, with the tempering to allow each: all, then fewer and fewer of the weak coordinates.
+    """Loadings to try one after the other, each with the largest tempering to allow.
 
-    Rounding errors of the data's covariance grow as a coordinate's prior variance shrinks. A segment without noise may
-    so seem to know a weak coordinate better than exactly; it is then taken to say nothing about that one.
+    The first have all coordinates; the next leave out more and more of the weak ones. The smaller the prior variance of
+    a coordinate, the larger are the rounding errors of its covariance with the data. A segment without noise may then
+    seem to know a weak coordinate better than exactly. Such a coordinate is left out: the segment says nothing about
+    it.
     """
     weakest = 0.0
     for fraction in _RESOLUTIONS:
@@ -126,8 +128,8 @@ def _resolve(kernel: Kernel, latent: Latent, part: FactoredStack, form: _Form) -
 def _by_data(W: Array, factored: FactoredStack, limit: float) -> tuple[Floats, float]:
     """Products of [W F y] by n × n matrices, for terms no larger than the latent.
 
-    With I − W Wᵀ = T Tᵀ it is UᵀU for U = T⁻¹ [W F y], and the rows of U up to a stage's end are those of the
-    term that ends there: the weight of a stage is the weight of its rows.
+    With I − W Wᵀ = T Tᵀ the products are UᵀU for U = T⁻¹ [W F y]. The rows of U up to the end of a stage belong to the
+    term that ends there, so the weight of a stage is the weight of its rows.
     """
     lower, tempering = cholesky_of_complement(W @ W.mT, limit)
     U = array_namespace(W).concat([W, factored.innovations], axis=2)
@@ -141,8 +143,8 @@ def _by_data(W: Array, factored: FactoredStack, limit: float) -> tuple[Floats, f
 def _by_latent(W: Array, factored: FactoredStack, limit: float) -> tuple[Floats, float]:
     """Products of [W F y] by r × r matrices, for terms larger than the latent.
 
-    About ξ it is (I − WᵀW)⁻¹ − I. A later stage sees the latent whitened by the stages before it: with F those
-    stages' whitening, FᵀF = (I − W_<ᵀ W_<)⁻¹, it is the same formula for W Fᵀ, carried back by F.
+    The product for ξ is (I − WᵀW)⁻¹ − I. In a later stage the latent is whitened again by the stages before it. With
+    FᵀF = (I − W_<ᵀ W_<)⁻¹ for those stages, the same formula holds for W Fᵀ, and F carries the result back.
     """
     stops, weights = factored.stack.stops, factored.stack.weights
     blocks, _, r = W.shape

@@ -1,8 +1,7 @@
-"""Small exact Gaussian processes: the factorised covariance and whitened data of each block."""
+"""The small exact Gaussian processes: factorised covariance and whitened data of each block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -10,6 +9,7 @@ from numpy.linalg import LinAlgError
 from compositegp.backend import (
     JITTER_END,
     Array,
+    Booleans,
     Factor,
     Floats,
     NumericalWarning,
@@ -39,7 +39,7 @@ class FactoredStack:
     lower : array of shape (blocks, n, n)
         C with C Cᵀ = Σ_kk, noise included; above the diagonal it is undefined.
     innovations : array of shape (blocks, n, q + t)
-        C⁻¹ F_k and, last, C⁻¹ (y_k − μ_k) of the t outputs.
+        C⁻¹ F_k, followed by C⁻¹ (y_k − μ_k) of the t outputs.
     """
 
     stack: Stack
@@ -47,15 +47,15 @@ class FactoredStack:
     lower: Array
     innovations: Array
 
-    def __getitem__(self, blocks: Any) -> "FactoredStack":
+    def __getitem__(self, blocks: slice | Booleans) -> "FactoredStack":
         rows = blocks if isinstance(blocks, slice) else like(np.flatnonzero(blocks), self.lower)
         return FactoredStack(self.stack[blocks], self.points[rows], self.lower[rows], self.innovations[rows])
 
 
 def factor_stacks(observations: Observations, composite: Composite) -> Iterator[FactoredStack]:
-    """Factorise the blocks of a composite, a batch at a time, so that a sum over them holds only one.
+    """Factorise the blocks of a composite, one batch at a time, so that only one batch is in memory.
 
-    Warns once, when all is done, if a covariance was singular and had to be given a jitter.
+    After the last batch it warns once if a covariance was singular and needed a jitter.
     """
     if composite.n_points > len(observations.X):
         raise ValueError(
@@ -82,7 +82,7 @@ def factor_stacks(observations: Observations, composite: Composite) -> Iterator[
 
 
 def batches(count: int, elements_each: int) -> Iterator[slice]:
-    """Slices of range(count) so that a batch holds a bounded number of matrix elements."""
+    """Slices of range(count), each a batch with a bounded number of matrix elements."""
     step = max(1, batch_elements() // max(1, elements_each))
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
@@ -95,7 +95,7 @@ def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Fl
 
 
 def factor_covariance(observations: Observations, stack: Stack, K_kk: Array) -> Factor:
-    """Cholesky factors of the Gram matrices of blocks, which are overwritten, with each point's own noise added."""
+    """Cholesky factors of the Gram matrices of blocks plus the noise of each point; overwrites the matrices."""
     if observations.noise_variance is not None:
         add_to_diagonal(K_kk, observations.rows("noise_variance", stack))
     try:
@@ -110,5 +110,5 @@ def factor_covariance(observations: Observations, stack: Stack, K_kk: Array) -> 
         raise LinAlgError(
             f"The covariance of {segment} under kernel {observations.kernel} is not positive definite, not even with "
             f"{JITTER_END:.0e} of its mean diagonal added. Add a WhiteKernel to the kernel or raise its noise_level, "
-            "remove duplicate points, or check that the kernel is one."
+            "remove duplicate points, or check that the kernel is positive definite."
         ) from error

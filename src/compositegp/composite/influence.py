@@ -1,4 +1,4 @@
-"""Which terms can matter to a latent: a bound on what a far-away block says about it."""
+"""Which blocks can matter to a latent: an upper bound on the effect of a distant block."""
 
 from collections.abc import Callable
 
@@ -16,11 +16,11 @@ from compositegp.means import Estimated, check_coefficients
 class Influence:
     """Bounds on how far each block of a composite can move the belief about a latent.
 
-    A block's loadings W = C⁻¹ Σ_kz L⁻ᵀ have ‖W‖ ≤ ‖Σ_kz‖ ‖L⁻¹‖ / σ, where σ² is the least noise variance and Σ_kz is at
-    most the largest covariance between their bounding boxes. With ‖W‖ = ε < 1 its evidence is at most
-    ‖Λ‖ ≤ ε² / (1 − ε²) and ‖η‖ ≤ ε ‖C⁻¹(y − μ)‖ / (1 − ε²), where ‖C⁻¹(y − μ)‖ ≤ ‖y − μ‖ / σ. The precision is at least
-    one, so that to first order in ε no more than this can change in the mean and the variance of any z, over its prior
-    standard deviation and variance.
+    A block's loadings W = C⁻¹ Σ_kz L⁻ᵀ have ‖W‖ ≤ ‖Σ_kz‖ ‖L⁻¹‖ / σ, where σ² is the smallest noise variance. Σ_kz is
+    bounded by the largest covariance between the bounding boxes of the block and the latent. With ‖W‖ = ε < 1 its
+    evidence is at most ‖Λ‖ ≤ ε² / (1 − ε²) and ‖η‖ ≤ ε ‖C⁻¹(y − μ)‖ / (1 − ε²), where ‖C⁻¹(y − μ)‖ ≤ ‖y − μ‖ / σ. The
+    precision is at least one. To first order in ε, the mean of any z therefore changes by no more than this in units of
+    its prior standard deviation, and its variance by no more than this in units of its prior variance.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Influence:
         self._weights = _for_each_block(composite, lambda stack: np.abs(stack.weights).max(axis=1))
 
     def bounds(self, latent: Latent) -> Floats:
-        """Bounds for all the blocks, in the latent's prior standard deviations; infinite where nothing can be said."""
+        """Bounds for all the blocks, in prior standard deviations of the latent; infinite if there is no bound."""
         if self._noise <= 0:
             return np.full(len(self._sizes), np.inf)
         own = Boxes.around(latent.points[None])
@@ -59,7 +59,7 @@ def _for_each_block(composite: Composite, values: Callable[[Stack], Floats]) -> 
 
 
 def _least_noise(data: Observations) -> float:
-    """The smallest noise variance of an observation: no covariance of observations has a smaller eigenvalue."""
+    """The smallest noise variance of an observation: a lower bound on the eigenvalues of their covariance."""
     white = diagonal(data.kernel, data.X) - diagonal(data.kernel, data.X, noise=False)
     if data.noise_variance is not None:
         white = white + data.noise_variance
@@ -67,7 +67,7 @@ def _least_noise(data: Observations) -> float:
 
 
 def _residuals(data: Observations) -> Floats:
-    """Data less their mean and, beside them, what the error of its coefficients is worth: shape (n, 1 + q)."""
+    """Data minus their mean, followed by a root of the covariance from the error of the coefficients: (n, 1 + q)."""
     estimate = data.mean.coefficients
     if not isinstance(estimate, Estimated):
         return data.columns

@@ -1,4 +1,4 @@
-"""The latent that a composite informs about: z at the test points, or u at the inducing points."""
+"""The latent values that terms give evidence about: z at the test points, or u at the inducing points."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,25 +12,25 @@ from compositegp.backend import Array, Floats, like, solve_right
 from compositegp.kernels import gram
 from compositegp.means import MeanModel
 
-_SURELY_REGULAR = 1e-8  # least squared pivot, over its variance, with which a Cholesky factor is trusted
-_SURELY_INDEFINITE = 1e-6  # negative eigenvalue, over the largest, that is no rounding error
+_SURELY_REGULAR = 1e-8  # squared pivots above this part of the variances: a Cholesky factor is trusted
+_SURELY_INDEFINITE = 1e-6  # a negative eigenvalue beyond this part of the largest is more than a rounding error
 
 
 @dataclass(frozen=True, eq=False)
 class Latent:
-    """Latent values in whitened coordinates: z = mean + root · ξ + basis · β, ξ standard normal before any data.
+    """Latent values in whitened coordinates: z = mean + root · ξ + basis · β, with ξ standard normal before any data.
 
     Attributes
     ----------
     points : array of shape (M, d)
     mean : array of shape (M, 1) or (M, t)
     root : array of shape (M, r)
-        root · rootᵀ = Σ_zz. Where Σ_zz is singular in float64, r < M: the latent is its numerically
-        independent part.
+        root · rootᵀ = Σ_zz. If Σ_zz is singular in double precision, r < M: only the numerically independent part is
+        kept.
     unroot : array of shape (M, r) or None
-        The pseudo-inverse of `root`, transposed; None where `root` is triangular and a solve does it.
+        The pseudo-inverse of `root`, transposed; None if `root` is triangular and a solve does the same.
     strengths : array of shape (r,)
-        Prior variance of z along each coordinate of ξ, over the largest; ones where `root` is triangular.
+        Prior variance of z along each coordinate of ξ, divided by the largest; ones if `root` is triangular.
     basis : array of shape (M, q)
         Basis functions of the mean; β are their coefficients.
     variance : float
@@ -60,7 +60,7 @@ class Latent:
         return cls(points, mean.values(points), *roots, mean.columns(points), float(variances.max()))
 
     def alongside(self, A: Array) -> "Latent":
-        """The same latent with the arrays that terms need where `A` is."""
+        """The same latent, with its arrays on the device of `A`."""
         if isinstance(A, np.ndarray):
             return self
         unroot = None if self.unroot is None else like(self.unroot, A)
@@ -79,7 +79,7 @@ class Latent:
 
     @property
     def coordinates(self) -> Floats:
-        """Map from (ξ, β) to z, less the known mean: shape (M, r + q)."""
+        """Map from (ξ, β) to z minus its known mean: shape (M, r + q)."""
         return np.concatenate([self.root, self.basis], axis=1)
 
 
@@ -89,7 +89,7 @@ def _roots(K_zz: Floats, kernel: Kernel) -> tuple[Floats, Floats | None, Floats]
     variances = np.diagonal(K_zz)
     if not failed and (np.diagonal(lower) ** 2 > _SURELY_REGULAR * variances).all():
         return np.ascontiguousarray(lower.T), None, np.ones(len(K_zz))
-    # In units of the standard deviations, so that points of small variance keep their digits.
+    # Scale by the standard deviations, so that points of small variance keep their digits.
     units = np.sqrt(np.maximum(variances, 0.0))
     inverse_units = np.divide(1.0, units, out=np.zeros_like(units), where=units > 0)
     eigenvalues, vectors = np.linalg.eigh(inverse_units[:, None] * K_zz * inverse_units)

@@ -26,7 +26,7 @@ from compositegp.means import NormalEquations
 
 
 class Score(NamedTuple):
-    """What some terms say about the hyper-parameters θ and the mean's coefficients β; scores add.
+    """What terms say about the hyper-parameters θ and the coefficients β of the mean. Scores add.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Score(NamedTuple):
     fisher : array of shape (p, p)
         Fisher information about ``kernel.theta``.
     normal : NormalEquations
-        Of generalized least squares for β.
+        Normal equations of generalized least squares for β.
     n_points : float
         Σ w |S|: each point once in a composite that counts it once.
     jitter : float
@@ -52,7 +52,7 @@ class Score(NamedTuple):
     jitter: float
 
     def plus(self, other: "Score") -> "Score":
-        """The score of both."""
+        """The sum of two scores."""
         return Score(
             self.log_likelihood + other.log_likelihood,
             self.gradient + other.gradient,
@@ -75,8 +75,8 @@ def score(
     coefficients : array of shape (q, t)
         β of the t outputs. All outputs share one covariance: their log likelihoods add.
     probes : int
-        Random vectors for each stage, by which the Fisher information is estimated without bias and remains positive
-        semi-definite; 0 leaves it out (zeros), and −1 computes it exactly, which takes 2 p n³ operations.
+        Random vectors for each stage, from which the Fisher information is estimated. The estimate has no bias and is
+        positive semi-definite. 0 leaves the information out (zeros); −1 computes it exactly, in 2 p n³ operations.
     seed : int
         For the probes; the same blocks get the same vectors in any batch.
 
@@ -93,7 +93,7 @@ def score(
     q, t = coefficients.shape
     residuals = columns[..., q:] - columns[..., :q] @ like(coefficients, lower)
     log_densities = -0.5 * ((residuals**2).sum(-1) + t * math.log(2 * math.pi)) - t * xp.log(diagonals(lower))
-    # The first stages of a block, if they have no weight, are only conditioned on: their rows of C⁻¹ are not needed.
+    # If the first stages of a block have no weight, they are only conditioned on: their rows of C⁻¹ are not needed.
     first = 0 if probes < 0 else _first_weighted(stack)
     conditioned = solve_upper(lower[:, :first, :first], residuals[:, :first])
     rows = last_rows_of_inverse(xp.asarray(lower, copy=True) if probes > 0 and not first else lower, first)
@@ -126,8 +126,8 @@ def _first_weighted(stack: Stack) -> int:
 def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals: Array, weights: Array) -> Array:
     """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (t K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
 
-    From the last rows of C⁻¹ and, of the points before them, C⁻ᵀ times their residuals; α has a column for each of the
-    t outputs. Overwrites the rows.
+    Computed from the last rows of C⁻¹ and, for the points before them, from C⁻ᵀ times the residuals. α has a column for
+    each of the t outputs. Overwrites the rows.
     """
     first, t = conditioned.shape[1], residuals.shape[-1]
     terms = [(stop, weight) for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True) if weight.any()]

@@ -1,16 +1,17 @@
-"""Observations: checked data under a model, as the terms of a composite read them."""
+"""Observations: checked data with a kernel and a mean, which the terms of a composite read."""
 
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Array, Floats, current_device
+from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
-from compositegp.means import MeanModel, as_mean
+from compositegp.means import MeanLike, MeanModel, as_mean
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
 
 
@@ -25,13 +26,13 @@ class Observations:
     mean : MeanModel
     X : array of shape (n, d)
     columns : array of shape (n, q + t)
-        Basis functions of the mean and, last, the targets of the t outputs less their known means.
+        Basis functions of the mean, followed by the targets of the t outputs minus their known means.
     outputs : tuple of int
-        The shape of one target: () where y is a vector, (t,) where it has t columns.
+        The shape of one target: () if y is a vector, (t,) if it has t columns.
     noise_variance : array of shape (n,) or None
-        Noise of each point, beside the kernel's own.
+        Noise of each point, in addition to the noise of the kernel.
     sent : dict
-        What of these is on a device already; shared by the copies with other kernels.
+        Arrays that are already on a device; shared by the copies with other kernels.
     """
 
     kernel: Kernel
@@ -45,16 +46,16 @@ class Observations:
     @classmethod
     def checked(
         cls,
-        kernel: Any,
-        X: Any,
-        y: Any,
+        kernel: Kernel,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        mean: Any,
-        noise_variance: Any,
+        mean: MeanLike,
+        noise_variance: ArrayLike | None,
         n_columns: int | None = None,
         names: tuple[str, str] = ("X", "y"),
     ) -> "Observations":
-        """Build from what a user gives; bad input raises a ValueError that names it. The kernel is copied."""
+        """Build from a user's arguments; a ValueError names a bad one. The kernel is copied."""
         points = check_points(X, names[0], n_columns)
         targets = check_targets(y, len(points), names[1], several=True)
         noise = check_noise_variance(noise_variance, len(points))
@@ -88,7 +89,7 @@ class Observations:
 
     @property
     def residuals(self) -> Floats:
-        """Targets less their known means, shape (n, t)."""
+        """Targets minus their known means, shape (n, t)."""
         return self.columns[:, self.columns.shape[1] - self.n_outputs :]
 
     @property
@@ -96,7 +97,7 @@ class Observations:
         """The targets themselves, shape (n,) or (n, t)."""
         return (self.residuals + self.mean.values(self.X)).reshape(len(self.X), *self.outputs)
 
-    def take(self, indices: Any) -> "Observations":
+    def take(self, indices: Indices | Booleans | slice) -> "Observations":
         """Some of the observations, in the order given."""
         noise = self.noise_variance
         return replace(
@@ -108,7 +109,7 @@ class Observations:
         )
 
     def rows(self, name: str, stack: Stack) -> Array:
-        """Rows of "X", "columns" or "noise_variance" for blocks, where the terms are worked on: (blocks, n, ...)."""
+        """Rows of "X", "columns" or "noise_variance" for blocks, on the device in use: shape (blocks, n, ...)."""
         values, device = getattr(self, name), current_device()
         if device is None:
             return values[stack.indices]
@@ -120,7 +121,7 @@ class Observations:
         return self.sent[key][device.send(stack.indices)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is on a device stays there."""
+        """State without the arrays on a device."""
         return {**vars(self), "sent": {}}
 
     def with_kernel(self, kernel: Kernel) -> "Observations":

@@ -1,21 +1,19 @@
 """Segmentations: partitions of the points into the small sets that are treated exactly."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, RandomState
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
 
 SCHEMES = ("sequential", "interleaved", "random", "tree")
 SEGMENT_SIZE = 256
-"""Observations in a segment, unless a user says otherwise."""
-_MANY_COLUMNS = 64  # beyond which only the columns themselves are tried as directions
-_CLEARLY_WIDER = 1.5  # variance along the principal direction, over that of the widest column
+"""Default number of observations in a segment."""
+_MANY_COLUMNS = 64  # with more columns than this, cuts are made across single columns only
+_CLEARLY_WIDER = 1.5  # a cut across the principal direction needs this times the variance of the widest column
 
 
 def segment(
@@ -24,7 +22,7 @@ def segment(
     scheme: str | ArrayLike = "tree",
     *,
     kernel: Kernel | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> list[Indices]:
     """Partition points into segments.
 
@@ -35,10 +33,10 @@ def segment(
     segment_size : int
         Largest size of a segment. Segments are balanced: their sizes differ by one point at most.
     scheme : {"sequential", "interleaved", "random", "tree"} or array of n labels
-        ``sequential`` cuts the points in the order given (time series); ``interleaved`` deals them out in
-        turn; ``random`` shuffles first; ``tree`` halves the points again and again across their widest
-        direction, so that segments are local in any number of dimensions. Labels (numbers or strings, one
-        for each point) make a segment of each label, and `segment_size` is not used.
+        ``sequential`` cuts the points in the given order (time series). ``interleaved`` gives the points to the
+        segments in turn. ``random`` shuffles the points first. ``tree`` halves the points again and again across their
+        widest direction, so that segments are local in any number of dimensions. With labels (numbers or strings, one
+        for each point) each label is a segment, and `segment_size` is not used.
     kernel : scikit-learn kernel, optional
         Widths are then measured in its length scales.
     random_state : int, RandomState or None
@@ -64,7 +62,9 @@ def segment(
     return partition(points, check_count(segment_size, "segment_size"), scheme, random_state)
 
 
-def partition(points: Floats, segment_size: int, scheme: str = "tree", random_state: Any = None) -> list[Indices]:
+def partition(
+    points: Floats, segment_size: int, scheme: str = "tree", random_state: RandomState = None
+) -> list[Indices]:
     """Partition points that have been checked, in the unit in which nearness is measured: see `segment`."""
     n = len(points)
     n_segments = -(-n // segment_size)
@@ -97,7 +97,7 @@ def _tree(points: Floats, n_segments: int) -> list[Indices]:
 
 
 def _along_widest_direction(points: Floats) -> Floats:
-    """Coordinate of each point along the widest column, or a direction that is clearly wider still."""
+    """Coordinate of each point along the widest column, or along a direction that is clearly wider."""
     centred = points - points.mean(axis=0)
     centred /= np.abs(centred).max() or 1.0  # so that no square overflows
     spreads = np.einsum("nd,nd->d", centred, centred)
@@ -110,7 +110,7 @@ def _along_widest_direction(points: Floats) -> Floats:
     return np.asarray(points[:, column])
 
 
-def by_labels(labels: Any, n: int) -> list[Indices]:
+def by_labels(labels: ArrayLike, n: int) -> list[Indices]:
     """A segment for each label, one label for each of n points."""
     array = np.asarray(labels)
     if array.shape != (n,):

@@ -10,7 +10,7 @@ from compositegp.kernels import Linearized
 
 def exact_fisher(stack: Stack, linearized: Linearized, inverse: Array) -> Array:
     """Slepian–Bangs: ½ tr(K⁻¹ ∂_iK K⁻¹ ∂_jK) of every term, weighted."""
-    # With A_i = C⁻¹ ∂_iK C⁻ᵀ a term's trace is Σ_ab A_i[a,b] A_j[a,b] over its leading part.
+    # With A_i = C⁻¹ ∂_iK C⁻ᵀ the trace of a term is Σ_ab A_i[a,b] A_j[a,b] over its leading part.
     whitened = inverse[:, None] @ linearized.jacobian() @ inverse[:, None].mT
     total = like(np.zeros((whitened.shape[1],) * 2), inverse)
     for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True):
@@ -23,8 +23,8 @@ def exact_fisher(stack: Stack, linearized: Linearized, inverse: Array) -> Array:
 def probed_fisher(stack: Stack, linearized: Linearized, lower: Array, rows: Array, probes: int, seed: int) -> Array:
     """The same by random signs t: E[(tᵀ A_i)[b] (tᵀ A_j)[b]] = Σ_a A_i[a,b] A_j[a,b].
 
-    A stage of weight ω adds ½ ω Σ_a Σ_b c_b A_i[a,b] A_j[a,b], where a runs over the points of the stage, b over those
-    up to its end, and c_b is 2 for points of earlier stages: (a, b) then stands for the pair (b, a) too.
+    A stage of weight ω adds ½ ω Σ_a Σ_b c_b A_i[a,b] A_j[a,b], where a runs over the points of the stage, and b over
+    the points up to its end. c_b is 2 for points of earlier stages, because (a, b) then stands for (b, a) too.
     """
     blocks, n = stack.indices.shape
     xp, first = array_namespace(lower), n - rows.shape[1]

@@ -16,7 +16,7 @@ from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
 from compositegp.means import MeanModel, as_mean, gaussian_prior
 
-_TASK_ELEMENTS = 2**21  # matrix elements of one parallel task: long enough to be worth sending
+_TASK_ELEMENTS = 2**21  # matrix elements of one parallel task: a smaller task costs more to send than to compute
 
 
 def total_score(
@@ -44,13 +44,13 @@ def score_terms(
 ) -> Score:
     """Score of all the terms of a composite.
 
-    The terms are grouped, and the groups added up, in the same way for any `n_jobs`, so that the result is the same to
-    the last bit. A task is sent its own points only. On a device there is one task, and its batches are large.
+    The terms are grouped and added up in the same way for any `n_jobs`, so that the result is the same to the last bit.
+    A task receives only its own points. On a device there is one task, with large batches.
     """
     if current_device() is None:
         parallel = Parallel(n_jobs=n_jobs)
         tasks = (delayed(_score)(*task, coefficients, probes, seed) for task in _tasks(observations, composite))
-        with blas_threads_for(0):  # of threads, if that is what joblib is told to use
+        with blas_threads_for(0):  # joblib may use threads, which share BLAS with this one
             scores: list[Score] = parallel(tasks)
         return reduce(Score.plus, scores)
     stacks = (_score(observations, stack, coefficients, probes, seed) for stack in composite.stacks)
@@ -58,7 +58,7 @@ def score_terms(
 
 
 def check_finite(total: Score, kernel: Kernel) -> Score:
-    """A score that is a number; a LinAlgError that says what to do where it is not."""
+    """The same score; a LinAlgError says what to do if it is not finite."""
     if np.isfinite(total.log_likelihood) and np.isfinite(total.gradient).all():
         return total
     raise LinAlgError(
@@ -87,12 +87,12 @@ def _tasks(observations: Observations, composite: Composite) -> Iterator[tuple[O
 def restrict(observations: Observations, stack: Stack) -> tuple[Observations, Stack]:
     """The observations of some blocks alone, and the blocks counted in them."""
     indices = stack.indices.ravel()
-    part = replace(observations.take(indices), mean=as_mean(None))  # its columns are all that is needed of the mean
+    part = replace(observations.take(indices), mean=as_mean(None))  # the columns already hold the mean
     return part, replace(stack, indices=np.arange(len(indices)).reshape(stack.indices.shape))
 
 
 def _matrices(observations: Observations, probes: int) -> int:
-    """How many times the usual number of matrices of a block are alive at once: the Jacobian and probes add theirs."""
+    """How many times more matrices of a block are in memory than usual: the Jacobian and the probes need some."""
     p, n_columns = len(observations.kernel.theta), observations.X.shape[1]
     return 1 + (p // 3 if probes < 0 else (1 + 2 * n_columns) * max(probes, 1) // 64)
 

@@ -1,12 +1,13 @@
-"""A composite: a list of terms, each a small set of points and a weight. The choice of terms is the method."""
+"""A composite: a list of terms, each a small set of points with a weight. The choice of terms is the method."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Booleans, Floats, IndexSets, Indices
 from compositegp.validation import check_count, check_filled, check_index_sets, check_segments, check_targets
 
 
@@ -29,10 +30,10 @@ class Term(NamedTuple):
 class Stack:
     """Blocks of equal size, to be worked on together.
 
-    A block is an ordered set of points, read in stages; the weight of a stage is that of
-    p(y_stage | y_earlier stages, z). By the chain rule a block stands for one term per stage, its points up
-    to there: a single stage is a single term, and a conditional term is a stage of weight 0 (what is
-    conditioned on) followed by one of weight 1. One factorisation serves all the stages of a block.
+    A block is an ordered set of points that is read in stages. The weight of a stage is the weight of p(y_stage |
+    y_earlier stages, z). By the chain rule a block stands for one term per stage, made of the points up to the end of
+    the stage. A single stage is a single term. A conditional term is a stage of weight 0 (the points that are
+    conditioned on), followed by a stage of weight 1. One factorisation serves all the stages of a block.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Stack:
         Where each stage ends; the last is n.
     weights : array of shape (blocks, stages)
     segment_numbers : int array of shape (blocks,)
-        Which segment or term, in the user's count, each block is.
+        The number of each block in the user's list of segments or terms.
     """
 
     indices: Indices
@@ -52,7 +53,7 @@ class Stack:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __getitem__(self, blocks: Any) -> "Stack":
+    def __getitem__(self, blocks: slice | Booleans | Indices) -> "Stack":
         return Stack(self.indices[blocks], self.stops, self.weights[blocks], self.segment_numbers[blocks])
 
     @property
@@ -97,7 +98,7 @@ class Composite:
 
     stacks: tuple[Stack, ...]
 
-    def __init__(self, terms: Iterable[tuple[Any, float]]) -> None:
+    def __init__(self, terms: Iterable[tuple[ArrayLike, float]]) -> None:
         pairs = list(terms) if isinstance(terms, Iterable) else []
         if not pairs or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
             raise ValueError(f"terms must be (indices, weight) pairs, at least one; found {terms!r:.80}.")
@@ -112,7 +113,7 @@ class Composite:
         return cls([(np.arange(check_count(n_samples, "n_samples")), 1.0)])
 
     @classmethod
-    def marginal(cls, segments: Any) -> "Composite":
+    def marginal(cls, segments: IndexSets) -> "Composite":
         """Build the paper's composite GP: each of some disjoint segments is a term of weight one."""
         return cls.of_segments(check_segments(segments, "segments"))
 
@@ -128,7 +129,7 @@ class Composite:
         return cls._of_stacks((Stack(numbers[:, None], (1,), np.ones((n_samples, 1)), numbers),))
 
     @classmethod
-    def conditional(cls, segments: Any, conditioning: Any) -> "Composite":
+    def conditional(cls, segments: IndexSets, conditioning: IndexSets) -> "Composite":
         """Build a block Vecchia composite: each segment given some of the points before it.
 
         Parameters
@@ -161,8 +162,10 @@ class Composite:
         return cls.conditional_blocks(parts, given, np.arange(len(parts)))
 
     @classmethod
-    def conditional_blocks(cls, segments: list[Indices], conditioning: list[Indices], numbers: Any) -> "Composite":
-        """Build some of the blocks of a conditional composite, which are known to be in order."""
+    def conditional_blocks(
+        cls, segments: list[Indices], conditioning: list[Indices], numbers: Indices
+    ) -> "Composite":
+        """Build some of the blocks of a conditional composite, without checks."""
         blocks: list[_Block] = [
             (np.concatenate([earlier, part]), (len(earlier), len(earlier) + len(part)), (0.0, 1.0))
             if len(earlier)
@@ -184,10 +187,10 @@ class Composite:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks: segments, each with what it is conditioned on."""
+        """Number of blocks: segments, each with the points it is conditioned on."""
         return sum(len(stack) for stack in self.stacks)
 
-    def take(self, blocks: Any) -> "Composite":
+    def take(self, blocks: slice | Booleans | Indices) -> "Composite":
         """The composite of some of the blocks alone, by their position in all the stacks."""
         chosen = np.zeros(self.n_blocks, dtype=bool)
         chosen[blocks] = True
@@ -214,7 +217,7 @@ class Composite:
 _Block = tuple[Indices, tuple[int, ...], tuple[float, ...]]  # indices, ends of the stages, their weights
 
 
-def _stack(blocks: list[_Block], numbers: Any = None) -> tuple[Stack, ...]:
+def _stack(blocks: list[_Block], numbers: Indices | None = None) -> tuple[Stack, ...]:
     """Group blocks by their stages."""
     names = np.arange(len(blocks)) if numbers is None else np.asarray(numbers)
     alike: dict[tuple[int, ...], list[int]] = {}
@@ -232,7 +235,7 @@ def _stack(blocks: list[_Block], numbers: Any = None) -> tuple[Stack, ...]:
 
 
 def check_composite(composite: Any) -> Composite:
-    """A composite."""
+    """The same composite; a ValueError if it is something else."""
     if not isinstance(composite, Composite):
         raise ValueError(
             f"composite must be a Composite, such as Composite.marginal(segment(X)); found {composite!r:.80}."

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compositegp.backend import Floats, Indices, blas_threads_for
+from compositegp.backend import Floats, Indices, RandomState, blas_threads_for
 from compositegp.composite import (
     Composite,
     Latent,
@@ -65,7 +65,7 @@ class Plan:
         """Size of the matrices to factorise."""
         return self.n_neighbors or self.segment_size + self.conditioning_size
 
-    def segments(self, data: Observations, random_state: Any) -> list[Indices]:
+    def segments(self, data: Observations, random_state: RandomState) -> list[Indices]:
         """Segments of the data."""
         points = in_length_scales(data.kernel, data.X)
         return partition(points, self.segment_size, self.segmentation or "tree", random_state)
@@ -86,6 +86,20 @@ def possible_plans(
 ) -> list[Plan]:
     """All combinations that make sense for `n` observations.
 
+    Parameters
+    ----------
+    n : int
+    schemes : iterable of str
+        Schemes of `segment`.
+    sizes, conditioning_sizes : iterables of int
+        Sizes of segments, and of the sets that they are conditioned on.
+    n_neighbors : iterable of int
+        Sizes of nearest sets.
+
+    Returns
+    -------
+    list of Plan
+
     Examples
     --------
     >>> print(*possible_plans(100, ["tree"], [50, 200], [0], [20]), sep=", ")
@@ -102,7 +116,7 @@ def possible_plans(
 
 
 def local_composite(data: Observations, plan: Plan, segments: list[Indices], near: Indices) -> Composite:
-    """The part of a plan's composite that lies in a neighbourhood; indices count the observations of that."""
+    """The part of a plan's composite in a neighborhood; its indices count the observations of the neighborhood."""
     place = np.full(len(data.X), -1)
     place[near] = np.arange(len(near))
     inside = [place[part][place[part] >= 0] for part in segments]
@@ -116,6 +130,19 @@ def local_composite(data: Observations, plan: Plan, segments: list[Indices], nea
 
 def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1) -> float:
     """Floating-point operations to predict `n_tests` points from `n` observations.
+
+    Parameters
+    ----------
+    plan : Plan
+    n, n_tests : int
+    group_size : int
+        Test points that a composite predicts together.
+    n_columns : int
+        Columns of the points.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -133,19 +160,28 @@ def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1)
 
 
 class Clock:
-    """Seconds of the parts of a plan, measured on this machine with the code that would run.
+    """Seconds of the parts of a plan, measured on this machine with the code that predicts.
 
     Parameters
     ----------
     data : Observations
     Z : array of shape (M, d)
     group_size : int
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 9, 64)[:, None]
+    >>> data = Observations.checked(RBF() + WhiteKernel(), X, np.zeros(64), mean=None, noise_variance=None)
+    >>> clock = Clock(data, X[:4], 4)
+    >>> clock.seconds(Plan("nearest", n_neighbors=8), 4) < clock.seconds(Plan("nearest", n_neighbors=8), 10**6)
+    True
     """
 
     def __init__(self, data: Observations, Z: Floats, group_size: int) -> None:
         self._data, self._group_size = data, group_size
         self._shared = default_group_size(data.X.shape[1])
-        self._Z = Z[segment(Z, group_size, kernel=data.kernel)[0]]  # a group as it would be predicted
+        self._Z = Z[segment(Z, group_size, kernel=data.kernel)[0]]  # one group, as in a prediction
         self._found: dict[tuple[str, int], tuple[float, float]] = {}
 
     def seconds(self, plan: Plan, n_tests: int) -> float:
@@ -180,7 +216,7 @@ class Clock:
         return tree, _best(lambda: predictor.predict(Z, size, self._shared)) / len(groups)
 
 
-def _best(function: Callable[[], Any], repeats: int = 3) -> float:
+def _best(function: Callable[[], object], repeats: int = 3) -> float:
     seconds = []
     for _ in range(repeats):
         began = time.perf_counter()

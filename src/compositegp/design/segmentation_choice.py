@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis import actual_mse, neighborhood, observed_covariance, predictor, without_data
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, RandomState
 from compositegp.composite import SCHEMES, Composite, Observations, segment
 from compositegp.design.plans import Clock, Plan, flops, local_composite, possible_plans
 from compositegp.posteriors import NearestPredictor, default_group_size
@@ -25,9 +25,9 @@ class Candidate:
     mse : float
         Mean squared error, under the model, at the test points that were compared.
     excess : float
-        Its excess over the exact Gaussian process's error, as a part of the latter.
+        Its excess over the error of the exact Gaussian process, as a part of that error.
     claimed : float
-        Variance that the belief claims, over the mean squared error: below one is over-confident.
+        Variance that the belief claims, divided by the mean squared error: below one is over-confident.
     flops : float
         Floating-point operations to predict all the test points.
     seconds : float
@@ -60,11 +60,11 @@ class Design:
     candidates : list of Candidate
         All of them, cheapest first.
     exact_mse : float
-        Mean squared error of the exact Gaussian process on the neighbourhood.
+        Mean squared error of the exact Gaussian process on the neighborhood.
     meets_tolerance : bool
         Whether `best` does.
     n_points : int
-        Observations in a neighbourhood. If there are more in all, excess errors are those within neighbourhoods.
+        Observations in a neighborhood. If there are more in all, excess errors are those within neighborhoods.
 
     Examples
     --------
@@ -104,8 +104,8 @@ class Design:
 
 def choose_segmentation(
     kernel: Kernel,
-    X: Any,
-    Z: Any,
+    X: ArrayLike,
+    Z: ArrayLike,
     *,
     tolerance: float = 0.05,
     budget: float | None = None,
@@ -116,8 +116,8 @@ def choose_segmentation(
     group_size: int = 128,
     n_groups: int = 2,
     n_points: int = 4096,
-    noise_variance: Any = None,
-    random_state: Any = 0,
+    noise_variance: ArrayLike | None = None,
+    random_state: RandomState = 0,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Design:
     """Compare ways to split the data and predict, by their error under the model and by their cost.
@@ -131,7 +131,7 @@ def choose_segmentation(
     Z : array of shape (M, d)
         The test points that are to be predicted.
     tolerance : float
-        Largest allowed excess of the mean squared error, as a part of the exact Gaussian process's.
+        Largest allowed excess of the mean squared error, as a part of the error of the exact Gaussian process.
     budget : float, optional
         Seconds, on one core of this machine, that predicting all of `Z` may take.
     schemes, sizes, conditioning_sizes : sequences
@@ -143,8 +143,8 @@ def choose_segmentation(
     n_groups : int
         Groups of test points, spread over `Z`, for which errors are computed.
     n_points : int
-        Errors are computed from this number of observations, those nearest to a group. More distant ones are taken to
-        matter to no plan.
+        Errors are computed from this number of observations, those nearest to a group. Observations further
+        away are assumed not to matter to any plan.
     noise_variance : None, number or array of shape (n,)
     random_state : int, RandomState or None
         For ``random`` segments.
@@ -219,12 +219,12 @@ class _Place:
         self._data, self._Z = data, Z
         self._near = neighborhood(data, Z, n_points)
         self._here = data.take(self._near)
-        self._covariance = observed_covariance(self._here)  # of all plans
+        self._covariance = observed_covariance(self._here)  # shared by all plans
         self.exact = predictor(self._here, Z, Composite.full(len(self._near)), None).claimed_variance
 
     def errors(self, plan: Plan, segments: list[Indices]) -> tuple[Floats, Floats]:
         """Mean squared errors of a plan at each test point, and the variances that it claims."""
-        if plan.prediction == "nearest":  # an exact GP on its neighbours, whose claimed variance is its error
+        if plan.prediction == "nearest":  # an exact GP on its neighbors, whose claimed variance is its actual error
             shared = default_group_size(self._Z.shape[1])
             variance = NearestPredictor(self._here).predict(self._Z, plan.n_neighbors, shared).variance
             return variance, variance

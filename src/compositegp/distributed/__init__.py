@@ -1,4 +1,4 @@
-"""Data that one machine does not hold: partitions of a Dask collection are treated where they lie, and added up."""
+"""Data that do not fit on one machine: each partition of a Dask collection is worked on where it is stored."""
 
 try:
     import dask  # noqa: F401

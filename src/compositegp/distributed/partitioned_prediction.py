@@ -1,4 +1,4 @@
-"""Predictions from partitions: test points go to where the data are, and what these say about them is added up."""
+"""Predictions from partitions: test points are sent to the data, and the evidence about them is added up."""
 
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -9,17 +9,17 @@ import numpy as np
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for
+from compositegp.backend import Booleans, Floats, Indices, blas_threads_for
 from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, partition
 from compositegp.distributed.partitions import Part, Summary, add_up
 from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
-from compositegp.posteriors import Marginals, Surrounded, believe, gather, join_surrounded, predict_from
+from compositegp.posteriors import Belief, Marginals, Surrounded, believe, gather, join_surrounded, predict_from
 
-_MESSAGE = 2**21  # numbers in one result that travels between machines, at most
-_AT_ONCE = 16  # such results for each partition that are on their way at once
-_FEW_TESTS = 64
+_MESSAGE = 2**21  # largest result that is sent between machines, in numbers: 16 MiB
+_AT_ONCE = 16  # most results of a partition that are computed at the same time
+_FEW_TESTS = 64  # fewest test points of a task
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class PartitionedModel:
     conditioning_size: int
 
     def by_composite(self, Z: Floats, group_size: int) -> Marginals:
-        """Every segment's evidence about each group of test points, added up over the partitions."""
+        """Predict by the evidence of all segments about each group of test points, added up over the partitions."""
         width = group_size + self.mean.columns(Z[:1]).shape[1] + 1
         step = max(1, _MESSAGE // width**2)
         groups = partition(in_length_scales(self.kernel, Z), group_size)
@@ -63,13 +63,13 @@ class PartitionedModel:
                 result.mean[group], result.variance[group] = belief.mean, belief.variance
         return result
 
-    def _believe(self, points: Floats, total: Evidence) -> Any:
+    def _believe(self, points: Floats, total: Evidence) -> Belief:
         latent = Latent.prior(self.kernel, points, self.mean)
         nothing = Observations(self.kernel, self.mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
         return believe(nothing, latent, total)
 
     def by_nearest(self, Z: Floats, size: int) -> Surrounded:
-        """Each test point from the observations nearest to it in all the partitions."""
+        """Predict each test point from the observations nearest to it in all the partitions."""
         size = min(size, sum(summary.n_points for summary in self.summaries))
         tests = in_length_scales(self.kernel, Z)
         gaps = self._gaps(tests)
@@ -84,7 +84,7 @@ class PartitionedModel:
         return join_surrounded(found, ())
 
     def _reach(self, tests: Floats, gaps: Floats, size: int) -> Floats:
-        """How far the neighbours of each test point can be, shape (M,): as far as the last in the nearest partition."""
+        """Upper bound on the distance of the neighbors of each test point, from the nearest partition: shape (M,)."""
         reach, owners = np.empty(len(tests)), gaps.argmin(axis=0)
         distances = dask.delayed(_reach)
         asked = [int(owner) for owner in np.unique(owners)]
@@ -95,7 +95,7 @@ class PartitionedModel:
             reach[owners == owner] = own
         return reach
 
-    def _nearest(self, Z: Floats, tests: Floats, near: Any, size: int) -> Any:
+    def _nearest(self, Z: Floats, tests: Floats, near: Booleans, size: int) -> Any:
         """Prediction (delayed) of some test points from the partitions that are near them."""
         task = dask.delayed(_candidates)
         answers = [
@@ -123,7 +123,7 @@ def _observations(part: Part, kernel: Kernel, mean: MeanModel) -> Observations:
 def _evidence(
     part: Part, kernel: Kernel, mean: MeanModel, conditioning_size: int, groups: list[Floats], n_blocks: int
 ) -> list[Evidence]:
-    """What a partition says about each group of test points."""
+    """Evidence of a partition about each group of test points."""
     data = _observations(part, kernel, mean)
     numbers = np.arange(len(part.segments))
     composite: Composite = LocalSegments(data, part.segments, conditioning_size).take(numbers, kernel)
@@ -144,32 +144,32 @@ class Candidates(NamedTuple):
     rows : int array of shape (m,)
         Which test points, ascending.
     distances : array of shape (m, size)
-        Infinite where there is no observation.
+        Infinite if there is no observation.
     X, y : arrays of shape (m, size, d) and (m, size)
     """
 
-    rows: Any
+    rows: Indices
     distances: Floats
     X: Floats
     y: Floats
 
 
 def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
-    """Distance from each test point to the last of its neighbours in a partition; infinite where it has too few."""
+    """Distance from each test point to the last of its neighbors in a partition; infinite if there are too few."""
     if len(part.X) < size:
         return np.full(len(tests), np.inf)
     tree = KDTree(in_length_scales(kernel, part.X))
     return np.asarray(tree.query(tests, k=[size])[0][:, 0]) * (1 + 1e-9)
 
 
-def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Any, size: int) -> Candidates:
+def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Indices, size: int) -> Candidates:
     count = min(size, len(part.X))
     distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests, k=[*range(1, count + 1)])
     return Candidates(rows, distances, part.X[near], part.y[near])
 
 
 def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
-    """The nearest of all the candidates for each test point; of equal ones, those of earlier partitions."""
+    """The nearest of all candidates for each test point; at equal distance, the candidate of the earlier partition."""
     rows = np.unique(np.concatenate([each.rows for each in answers]))
     d, width = answers[0].X.shape[2], sum(each.distances.shape[1] for each in answers)
     distances, X, y = (

@@ -1,4 +1,4 @@
-"""LocalSegments whose data lie in partitions: scores are computed there and added up in a tree."""
+"""Terms of data in partitions: scores are computed where the data are, and added up in a tree."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -14,12 +14,12 @@ from compositegp.distributed.partitions import Part, Summary, add_up
 from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
 
-_FAR_APART = 7919  # seeds of neighbouring partitions
+_FAR_APART = 7919  # difference between the seeds of two neighboring partitions
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedTerms:
-    """Segments of all the partitions, counted through, each given the nearest earlier points of its own partition.
+    """The segments of all partitions, each conditioned on the nearest earlier points of its own partition.
 
     Attributes
     ----------
@@ -47,23 +47,23 @@ class PartitionedTerms:
         """Whether the terms depend on the kernel."""
         return self.conditioning_size > 0
 
-    def places(self, numbers: Any) -> dict[int, Indices]:
-        """Which segments of which partitions some numbers are."""
+    def places(self, numbers: Indices) -> dict[int, Indices]:
+        """Numbers of segments within their partitions, by the number of the partition."""
         stops = np.cumsum([len(summary.sizes) for summary in self.summaries])
-        chosen = np.sort(np.asarray(numbers))
+        chosen = np.sort(numbers)
         owners = np.searchsorted(stops, chosen, side="right")
         return {
             int(owner): chosen[owners == owner] - (stops[owner - 1] if owner else 0) for owner in np.unique(owners)
         }
 
-    def read(self, numbers: Any, kernel: Kernel) -> "PartitionedReading":
+    def read(self, numbers: Indices, kernel: Kernel) -> "PartitionedReading":
         """Some of the segments."""
         return PartitionedReading(self, self.places(numbers), kernel)
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedReading:
-    """Some of the segments of some partitions; those they are conditioned on are found by `scale`'s length scales."""
+    """Some of the segments; the points they are conditioned on are nearest in the length scales of `scale`."""
 
     terms: PartitionedTerms
     places: dict[int, Indices]
@@ -71,11 +71,11 @@ class PartitionedReading:
 
     @property
     def n_blocks(self) -> int:
-        """How many."""
+        """Number of blocks."""
         return sum(len(numbers) for numbers in self.places.values())
 
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
-        """Their score: one task for each partition, and a tree of sums."""
+        """Their score, by one task for each partition and a tree of sums."""
         mean, size = self.terms.mean, self.terms.conditioning_size
         task = dask.delayed(_score)
         model = (kernel, mean, coefficients, probes, seed)

@@ -1,4 +1,4 @@
-"""Partitions: the rows of a Dask collection, as arrays with segments, on the machine that has them."""
+"""Partitions: the rows of a Dask collection, as arrays with segments, on the machine that stores them."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import partition
 from compositegp.predictive import IdentityTarget, TargetTransform
 
-_SPLIT_EVERY = 8  # results that are added up by one task
+_SPLIT_EVERY = 8  # one task adds up this many results
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Part:
 
 
 class Summary(NamedTuple):
-    """What the client has to know of a part.
+    """Facts about a part that the client needs.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Summary(NamedTuple):
     sizes : int array
         Points of each segment.
     least, most : arrays of shape (d,)
-        Bounds of each column; infinite where the part is empty.
+        Bounds of each column; infinite if the part is empty.
     """
 
     n_points: int
@@ -56,9 +57,9 @@ class Summary(NamedTuple):
 
 
 def parts_of(
-    data: Any, y: Any, target: Any, segment_size: int, scheme: str, transform: TargetTransform | None = None
+    data: Any, y: Any, target: Hashable, segment_size: int, scheme: str, transform: TargetTransform | None = None
 ) -> tuple[list[Any], list[Any] | None]:
-    """Parts (delayed) of a Dask data frame or of two Dask arrays, and the names of the columns, if they have some."""
+    """Parts (delayed) of a Dask data frame or of two Dask arrays, and the names of the columns, if there are any."""
     if hasattr(data, "to_delayed") and hasattr(data, "columns"):
         names = _columns(data, y, target)
         build = dask.delayed(_from_frame)
@@ -82,8 +83,8 @@ def parts_of(
     return [build(x, t, number, None, *options) for number, (x, t) in enumerate(pairs)], None
 
 
-def _columns(data: Any, y: Any, target: Any) -> list[Any]:
-    """The columns of a frame beside its target, all of them numbers."""
+def _columns(data: Any, y: Any, target: Hashable) -> list[Any]:
+    """The columns of a frame without its target; all must be numbers."""
     if y is not None:
         raise ValueError(
             "y is for arrays. A data frame has its target as a column: name it by target, and give no y."
@@ -92,13 +93,13 @@ def _columns(data: Any, y: Any, target: Any) -> list[Any]:
         raise ValueError(f"target must be one of the columns {list(data.columns)}; found {target!r}.")
     names = [name for name in data.columns if name != target]
     if not names:
-        raise ValueError(f"X has no column but the target {target!r}: there is nothing to predict it from.")
+        raise ValueError(f"X has only the target column {target!r}: there is no column to predict it from.")
     check_numeric(data, [*names, target], "X")
     return names
 
 
 def check_numeric(frame: Any, names: list[Any], what: str) -> None:
-    """Columns of a frame that are numbers; text, dates and categories are not."""
+    """Check that columns of a frame are numbers; text, dates and categories are not."""
     from pandas.api.types import is_numeric_dtype
 
     wrong = {name: frame.dtypes[name] for name in names if not is_numeric_dtype(frame.dtypes[name])}
@@ -114,7 +115,7 @@ def _from_frame(
     frame: Any,
     number: int,
     names: list[Any],
-    target: Any,
+    target: Hashable,
     segment_size: int,
     scheme: str,
     transform: TargetTransform,
@@ -124,8 +125,8 @@ def _from_frame(
 
 
 def _from_arrays(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     number: int,
     names: list[Any] | None,
     segment_size: int,
@@ -153,7 +154,7 @@ def _segments(points: Floats, segment_size: int, scheme: str) -> list[Indices]:
 
 
 def summarize(part: Part) -> Summary:
-    """What the client has to know of a part."""
+    """Facts about a part that the client needs."""
     d = part.X.shape[1]
     return Summary(
         len(part.X),
@@ -164,7 +165,7 @@ def summarize(part: Part) -> Summary:
     )
 
 
-def sample_of(part: Part, numbers: Any) -> tuple[list[Floats], list[Floats]]:
+def sample_of(part: Part, numbers: Indices) -> tuple[list[Floats], list[Floats]]:
     """Points and targets of some segments."""
     chosen = [part.segments[number] for number in numbers]
     return [part.X[indices] for indices in chosen], [part.y[indices] for indices in chosen]
@@ -176,7 +177,7 @@ def points_of(part: Part) -> tuple[Floats, Floats]:
 
 
 def add_up(results: list[Any], combine: Callable[[list[Any]], Any]) -> Any:
-    """One delayed result from many: a tree of sums, whose shape depends on their number alone."""
+    """One delayed result from many: a tree of sums, whose shape depends only on their number."""
     together = dask.delayed(combine)
     while True:
         results = [

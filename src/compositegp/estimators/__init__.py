@@ -1,4 +1,4 @@
-"""Estimators: scikit-learn's contract around learning, terms and predictions."""
+"""Estimators with the interface of scikit-learn, around learning, terms and predictions."""
 
 from compositegp.estimators.held_out import ValidationReport
 from compositegp.estimators.regressor import CompositeGPRegressor

@@ -1,8 +1,10 @@
-"""What users pass to fit and predict, checked as scikit-learn does, with missing targets taken out."""
+"""The arguments of fit and predict, checked like in scikit-learn; rows without a target are left out."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from compositegp.backend import Floats, warn_caller
@@ -24,11 +26,17 @@ class Training(NamedTuple):
     X: Floats
     y: Floats
     noise_variance: Floats | None
-    groups: Any = None
+    groups: npt.NDArray[Any] | None = None
 
 
 def read_training(
-    estimator: Any, X: Any, y: Any, noise_variance: Any, groups: Any = None, *, reset: bool
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    noise_variance: ArrayLike | None,
+    groups: ArrayLike | None = None,
+    *,
+    reset: bool,
 ) -> Training:
     """Check training data; rows with a target of NaN are not observed, and are left out with a warning."""
     if y is None:
@@ -57,7 +65,7 @@ def read_training(
     )
 
 
-def _read_groups(groups: Any, count: int) -> Any:
+def _read_groups(groups: ArrayLike | None, count: int) -> npt.NDArray[Any] | None:
     if groups is None:
         return None
     labels = np.asarray(groups)
@@ -68,13 +76,13 @@ def _read_groups(groups: Any, count: int) -> Any:
     return labels
 
 
-def _own(values: Floats, given: Any) -> Floats:
-    """Values that the user cannot change any more; what is read-only, as a file mapped for reading, is not copied."""
+def _own(values: Floats, given: ArrayLike) -> Floats:
+    """Values that a user cannot change later. Read-only arrays, such as memory-mapped files, are not copied."""
     return values.copy() if values.flags.writeable and np.may_share_memory(values, given) else values
 
 
-def read_targets(y: Any) -> Floats:
-    """Targets as a float64 array (n,) or (n, t), in which NaN (or a mask) is allowed and infinity is not."""
+def read_targets(y: ArrayLike) -> Floats:
+    """Targets as a float64 array (n,) or (n, t). NaN and masked values are allowed, infinity is not."""
     if np.ma.isMaskedArray(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
     values = check_array(
@@ -85,6 +93,6 @@ def read_targets(y: Any) -> Floats:
     return np.ascontiguousarray(column_or_1d(values, warn=True))
 
 
-def read_points(estimator: Any, X: Any) -> Floats:
+def read_points(estimator: Any, X: ArrayLike) -> Floats:
     """Test points, with the columns that the estimator was fitted to."""
     return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64, order="C"))

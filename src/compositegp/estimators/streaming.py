@@ -1,4 +1,4 @@
-"""One segment at a time: the paper's recursions for the hyper-parameters and for the belief."""
+"""Fits by one segment at a time: the recursions of the paper for the hyper-parameters and for the belief."""
 
 from dataclasses import replace
 from typing import Any
@@ -47,14 +47,14 @@ def keep_watch(model: FittedModel, Z: Floats) -> FittedModel:
 
 
 def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedModel:
-    """The model with one more segment; nothing of the old one is changed."""
+    """The model with one more segment; the old model is not changed."""
     X, y, noise = training.X, model.target.forward(training.y), training.noise_variance
     if y.shape[1:] != model.y.shape[1:]:
         raise ValueError(f"y has the shape {y.shape}, but the model has outputs of shape {model.y.shape[1:]}.")
     kernel, average = model.kernel, model.average
     known = plugged_in(model.mean)
     if average is not None and estimator.learning is not None:
-        if not average.estimate.known.any():  # nothing is known so far: begin at this segment's own scale
+        if not average.estimate.known.any():  # no estimate so far: begin at the scale of this segment
             given = default_kernel(X.shape[1]) if estimator.kernel is None else estimator.kernel
             kernel = at_scale(given, X, y - y.mean(axis=0))
         average = _averaged(estimator, average, Observations.of(kernel, known, X, y, noise))
@@ -63,7 +63,7 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
         belief = model.watched if kernel is model.kernel else model.watched.under(kernel)
         belief = belief.take_in(Observations.of(kernel, model.mean, X, y, noise))
         return replace(model, kernel=kernel, average=average, watched=belief, result=None)
-    _check_factorises(kernel, known, X, y, noise)
+    _check_factorizes(kernel, known, X, y, noise)
     n = len(model.X)
     if model.noise_variance is not None or noise is not None:
         noise = np.concatenate([_filled(model.noise_variance, n), _filled(noise, len(X))])
@@ -81,7 +81,7 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
 
 
 def _averaged(estimator: Any, average: Average, segment: Observations) -> Average:
-    """The average with a segment's own maximum likelihood estimate, and a warning where that says too little."""
+    """The average with the maximum likelihood estimate of one more segment; warns if that determines too little."""
     coefficients = ordinary_least_squares(segment.basis, segment.residuals)
     found = None
     n = len(segment.X)
@@ -106,8 +106,8 @@ def _averaged(estimator: Any, average: Average, segment: Observations) -> Averag
     return added
 
 
-def _check_factorises(kernel: Kernel, mean: MeanModel, X: Floats, y: Floats, noise: Floats | None) -> None:
-    """Refuse a segment whose covariance cannot be factorised, before it becomes part of the model."""
+def _check_factorizes(kernel: Kernel, mean: MeanModel, X: Floats, y: Floats, noise: Floats | None) -> None:
+    """Refuse a segment whose covariance cannot be factorized, before it becomes part of the model."""
     data = Observations.of(kernel, mean, X, y, noise)
     with blas_threads_for(len(X)):
         list(factor_stacks(data, Composite.full(len(X))))

@@ -1,13 +1,13 @@
-"""An estimator's choice of terms: how segments are made, and what each is conditioned on."""
+"""The terms of an estimator: how segments are made, and which points each is conditioned on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, RandomState
 from compositegp.composite import (
     SCHEMES,
     Composite,
@@ -35,7 +35,7 @@ class TermChoice:
     segmentation : str
     conditioning_size : int
     composite : callable or None
-        A user's own choice of terms, which takes the place of the others.
+        A user's own choice of terms, which replaces the others.
     random_state : int, RandomState or None
     """
 
@@ -43,7 +43,7 @@ class TermChoice:
     segmentation: str
     conditioning_size: int
     composite: CompositeMaker | None
-    random_state: Any
+    random_state: RandomState
 
     def check(self) -> None:
         """Check the values; a ValueError names the one that is wrong."""
@@ -60,8 +60,8 @@ class TermChoice:
                 f"{self.composite!r}."
             )
 
-    def segments(self, X: Floats, kernel: Kernel | None, labels: Any = None) -> list[Indices]:
-        """Segments of points; nearness is in length scales, or before they are known in spreads."""
+    def segments(self, X: Floats, kernel: Kernel | None, labels: ArrayLike | None = None) -> list[Indices]:
+        """Segments of points; distances are in length scales, or in standard deviations while there is no kernel."""
         if labels is not None:
             return by_labels(labels, len(X))
         if kernel is None:
@@ -72,7 +72,7 @@ class TermChoice:
         return partition(points, self.segment_size, self.segmentation, self.random_state)
 
     def composite_of(self, X: Floats, kernel: Kernel, segments: list[Indices]) -> Composite:
-        """The terms: a user's own, or segments, each given the nearest points of those before it."""
+        """The terms: a user's own, or segments, each conditioned on the nearest points of earlier segments."""
         if self.composite is not None:
             return self._own(X, kernel)
         if len(segments) == 1 or not self.conditioning_size:
@@ -81,7 +81,7 @@ class TermChoice:
         given = nearest_earlier(in_length_scales(kernel, X), segments, self.conditioning_size, numbers)
         return Composite.conditional_blocks(segments, given, numbers)
 
-    def source(self, data: Observations, labels: Any, conditioned: bool) -> LocalSegments:
+    def source(self, data: Observations, labels: ArrayLike | None, conditioned: bool) -> LocalSegments:
         """The terms that learning reads."""
         if self.composite is not None:
             return LocalSegments.checked(data, self._own(data.X, data.kernel), 0)

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from compositegp.backend import Floats
+from compositegp.backend import Booleans, Floats
 from compositegp.forecasting.forecaster import CompositeGPForecaster
-from compositegp.forecasting.timeline import Observed, observe
+from compositegp.forecasting.timeline import Horizon, Observed, observe
 from compositegp.predictive import point_scores
 from compositegp.validation import check_count
 
@@ -49,11 +48,11 @@ class Backtest:
 
 def backtest(
     forecaster: CompositeGPForecaster,
-    y: Any,
-    horizon: Any,
+    y: pd.Series | Observed,
+    horizon: Horizon,
     n_origins: int,
     *,
-    X: Any = None,
+    X: pd.DataFrame | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Backtest:
     """Forecast each of the last `n_origins` horizons of a series from the values before it, and score the forecasts.
@@ -111,7 +110,7 @@ def backtest(
 
 
 def _forecast(
-    model: CompositeGPForecaster, seen: Observed, places: Floats, now: Any, start: float, period: float | None
+    model: CompositeGPForecaster, seen: Observed, places: Floats, now: Booleans, start: float, period: float | None
 ) -> pd.DataFrame:
     """The observed values of one horizon, and the forecasts of them."""
     extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None

@@ -1,16 +1,16 @@
 """A fitted model of a series: what was learned, and the latest observations."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats
+from compositegp.backend import Booleans, Floats
 from compositegp.composite import Composite
 from compositegp.forecasting.seasons import Season
-from compositegp.forecasting.timeline import Timeline
+from compositegp.forecasting.timeline import Horizon, Timeline
+from compositegp.means import MeanLike
 from compositegp.posteriors import Belief, Marginals, nearest, posterior
 
 _SAME_TIME = 1e-9  # steps within which two times are the same
@@ -40,7 +40,7 @@ class FittedSeries:
     timeline: Timeline
     seasons: list[Season]
     kernel: Kernel
-    mean: Any
+    mean: MeanLike
     theta_standard_errors: Floats
     X: Floats
     y: Floats
@@ -52,7 +52,7 @@ class FittedSeries:
         """Time of the latest observation, in steps."""
         return float(self.X[-1, 0])
 
-    def is_new(self, points: Floats) -> Any:
+    def is_new(self, points: Floats) -> Booleans:
         """Which points are later than the latest observation: a boolean array of shape (n,)."""
         return points[:, 0] > self.last + _SAME_TIME
 
@@ -61,7 +61,7 @@ class FittedSeries:
         X, y = np.concatenate([self.X, points]), np.concatenate([self.y, targets])
         return replace(self, X=X[-count:], y=y[-count:])
 
-    def next_places(self, horizon: Any) -> Floats:
+    def next_places(self, horizon: Horizon) -> Floats:
         """Times of the steps after the latest observation, in steps."""
         return np.asarray(self.last + 1.0 + np.arange(self.timeline.steps(horizon)), dtype=np.float64)
 

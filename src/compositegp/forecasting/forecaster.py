@@ -1,5 +1,6 @@
 """The forecaster: a series with time stamps in, the next values with error bars out."""
 
+from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,9 +17,10 @@ from compositegp.composite import segment
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
 from compositegp.forecasting.series_model import describe, kernel_of, mean_of
-from compositegp.forecasting.timeline import DUPLICATES, Observed, Timeline, in_utc, observe
+from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
 from compositegp.kernels import noise_variance
 from compositegp.learning import CompositeLikelihood, LearningMethod, as_learning_method, learn
+from compositegp.means import MeanLike
 from compositegp.predictive import IdentityTarget, LogTarget, PredictiveDistribution, TargetTransform
 from compositegp.storage import read_archive, unreadable, write_archive
 
@@ -87,7 +89,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self,
         target_transform: str | None = None,
         *,
-        seasons: Any = "auto",
+        seasons: str | Sequence[str | pd.Timedelta] = "auto",
         history: int = 20_000,
         n_neighbors: int = 1024,
         duplicates: str = "error",
@@ -104,7 +106,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, y: Any, X: Any = None) -> "CompositeGPForecaster":
+    def fit(self, y: pd.Series | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
         """Learn from a series.
 
         Parameters
@@ -151,7 +153,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def update(self, y: Any, X: Any = None, *, late: str = "error") -> "CompositeGPForecaster":
+    def update(
+        self, y: pd.Series | Observed, X: pd.DataFrame | None = None, *, late: str = "error"
+    ) -> "CompositeGPForecaster":
         """Take in new observations. The hyper-parameters stay as they are, and the oldest observations are dropped.
 
         Parameters
@@ -186,7 +190,10 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(
-        self, horizon: Any, quantiles: Any = (0.025, 0.25, 0.5, 0.75, 0.975), X: Any = None
+        self,
+        horizon: Horizon,
+        quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975),
+        X: pd.DataFrame | None = None,
     ) -> pd.DataFrame:
         """Forecast the steps after the latest observation.
 
@@ -213,7 +220,12 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         return pd.DataFrame(table, index=times)
 
     def predict_distribution(
-        self, horizon: Any, X: Any = None, *, joint: bool = True, latent: bool = False
+        self,
+        horizon: Horizon | pd.DatetimeIndex,
+        X: pd.DataFrame | None = None,
+        *,
+        joint: bool = True,
+        latent: bool = False,
     ) -> PredictiveDistribution:
         """Forecast as distributions: mean, standard deviation, quantiles, intervals, densities, draws, scores.
 
@@ -258,7 +270,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         return self._fitted().kernel
 
     @property
-    def mean_(self) -> Any:
+    def mean_(self) -> MeanLike:
         """The learned mean, as in `posterior`."""
         return self._fitted().mean
 
@@ -364,7 +376,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             return find_seasons(places, values, timeline.step)
         return given_seasons(self.seasons, timeline.step), []
 
-    def _extra(self, series: FittedSeries, X: Any, count: int) -> Floats | None:
+    def _extra(self, series: FittedSeries, X: pd.DataFrame | None, count: int) -> Floats | None:
         if not series.columns:
             return None
         if not isinstance(X, pd.DataFrame) or list(map(str, X.columns)) != series.columns or len(X) != count:

@@ -1,6 +1,7 @@
 """Seasons: the periods that fit a time step, and those of them that the data show."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -78,8 +79,17 @@ def find_seasons(places: Floats, values: Floats, step: pd.Timedelta) -> tuple[li
     return found, notes
 
 
-def given_seasons(periods: Any, step: pd.Timedelta) -> list[Season]:
+def given_seasons(periods: Iterable[str | pd.Timedelta], step: pd.Timedelta) -> list[Season]:
     """Seasons that a user names: "day", "week", "year" or any duration, shortest first.
+
+    Parameters
+    ----------
+    periods : list of str or pandas Timedelta
+    step : pandas Timedelta
+
+    Returns
+    -------
+    list of Season
 
     Examples
     --------

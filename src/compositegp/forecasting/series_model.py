@@ -1,5 +1,6 @@
 """The model of a series: a repeating profile as mean, and a kernel of short and medium memory and drifting patterns."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ _SHORTEST_PERIOD = 24.0  # steps between short and medium memory, where no seaso
 _LENGTHS = (1e-5, 1e5)  # bounds on the length scales of further columns, over the columns' own spread
 
 
-def mean_of(seasons: list[Season], places: Floats, values: Floats) -> Any:
+def mean_of(seasons: list[Season], places: Floats, values: Floats) -> Basis | str:
     """The mean: a profile of the longest season that the data show several times, else a constant.
 
     Parameters
@@ -50,7 +51,7 @@ def mean_of(seasons: list[Season], places: Floats, values: Floats) -> Any:
     return "constant"
 
 
-def kernel_of(seasons: list[Season], variance: float, spreads: Any = ()) -> Kernel:
+def kernel_of(seasons: list[Season], variance: float, spreads: Sequence[float] | Floats = ()) -> Kernel:
     """The kernel: short and medium memory, seasons that drift, further columns, and noise.
 
     Parameters

@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from compositegp.backend import Floats
+from compositegp.backend import Booleans, Floats, Indices
 
 DUPLICATES = ("error", "mean", "last")
 _COMMON = 0.3  # a time difference that is this part of all differences is the step of the series
 _GAP = 1.5  # steps between two observations from which there is a gap
+
+Horizon: TypeAlias = int | str | pd.Timedelta
+"""A number of steps, or a duration such as "24h"."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,13 @@ class Timeline:
         """Steps since the origin, of time stamps in UTC."""
         return np.asarray((stamps - self.origin) / self.step, dtype=np.float64)
 
-    def stamps(self, places: Any) -> pd.DatetimeIndex:
+    def stamps(self, places: ArrayLike) -> pd.DatetimeIndex:
         """Time stamps of times that are given in steps since the origin, in the zone of the series."""
         microseconds = np.round(np.asarray(places) * (self.step / pd.Timedelta(microseconds=1))).astype(np.int64)
         index = pd.DatetimeIndex(self.origin.as_unit("us") + microseconds.astype("timedelta64[us]"))
         return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
 
-    def steps(self, duration: Any) -> int:
+    def steps(self, duration: Horizon) -> int:
         """A duration ("24h", a Timedelta, or a number of steps) in whole steps."""
         if isinstance(duration, str) and duration.strip().isdigit():
             duration = int(duration)
@@ -123,12 +127,14 @@ class Observed:
         """How its time is counted."""
         return Timeline.of(self.stamps, self.zone)
 
-    def take(self, rows: Any) -> "Observed":
+    def take(self, rows: Indices | Booleans | slice) -> "Observed":
         """Some of the observations, in order of time."""
         return replace(self, stamps=self.stamps[rows], values=self.values[rows], extra=self.extra[rows])
 
 
-def observe(series: Any, extra: Any = None, *, duplicates: str = "error", gaps: bool = True) -> Observed:
+def observe(
+    series: pd.Series | Observed, extra: pd.DataFrame | None = None, *, duplicates: str = "error", gaps: bool = True
+) -> Observed:
     """Check a series and take its observed values.
 
     Parameters
@@ -187,6 +193,14 @@ def observe(series: Any, extra: Any = None, *, duplicates: str = "error", gaps: 
 def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
     """Time stamps in UTC; those without a zone are taken as UTC.
 
+    Parameters
+    ----------
+    index : pandas DatetimeIndex
+
+    Returns
+    -------
+    pandas DatetimeIndex
+
     Examples
     --------
     >>> str(in_utc(pd.DatetimeIndex(["2024-07-01 12:00"], tz="Europe/Stockholm"))[0])
@@ -197,6 +211,14 @@ def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
 
 def zone_of(index: pd.DatetimeIndex) -> str | None:
     """The time zone of time stamps: a name by which it can be found again, or else its offset from UTC.
+
+    Parameters
+    ----------
+    index : pandas DatetimeIndex
+
+    Returns
+    -------
+    str or None
 
     Examples
     --------

@@ -167,6 +167,10 @@ def rule(
         Whether the answer also serves subclasses that override the class's ``__call__``. By default these get the
         answer for unknown kernels.
 
+    Returns
+    -------
+    decorator of the function that answers
+
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -196,6 +200,15 @@ def rule(
 
 def free_hyperparameters(kernel: Kernel, *names: str) -> list[str]:
     """Those of a kernel's hyper-parameters that are not fixed. θ has them in alphabetical order, so name them in it.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    *names : str
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------

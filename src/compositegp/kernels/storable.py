@@ -52,6 +52,14 @@ def register_storable(kernel_class: _KernelClass) -> _KernelClass:
 def storable_class(name: str) -> type[Kernel]:
     """The class of kernels that is registered under a name.
 
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    subclass of scikit-learn's Kernel
+
     Examples
     --------
     >>> storable_class("RBF").__module__
@@ -67,6 +75,14 @@ def storable_class(name: str) -> type[Kernel]:
 
 def is_storable(kernel: Kernel) -> bool:
     """Whether the very class of a kernel, not a parent of it, is registered.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+
+    Returns
+    -------
+    bool
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The paper's learning: maximum likelihood in each segment, averaged by Fisher information."""
+"""The learning of the paper: maximum likelihood in each segment, averaged by Fisher information."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,13 +18,13 @@ from compositegp.learning.segment_reader import LocalSegments
 from compositegp.learning.stopping import growth_needed
 from compositegp.storage import storable
 
-_BATCH = 16  # segments estimated before the standard errors are looked at again
+_BATCH = 16  # segments that are estimated together, in parallel
 _FEWEST = 8  # segments to read before the standard errors are believed
-_ROUNDS = 2  # rounds of θ given β, then β given θ, where the mean has coefficients
-_DISAGREEMENT = (
-    1.0  # log likelihood lost for each segment and parameter above which a warning is due; chance takes ½
-)
-_DOMINANT = 0.9  # share of one segment in the information about a parameter above which a warning is due
+_ROUNDS = 2  # rounds of θ given β, then β given θ, if the mean has coefficients
+# Warn if segments lose more log likelihood than this, for each segment and parameter, at their average. Segments that
+# agree lose ½ by chance.
+_DISAGREEMENT = 1.0
+_DOMINANT = 0.9  # warn if one segment has a larger part than this of the information about a parameter
 
 
 @storable
@@ -95,7 +95,7 @@ class FisherAverage(LearningMethod):
             problem.found(_finished(problem, average, coefficients, covariance, score, gain))
 
     def _averages(self, problem: LearningProblem, terms: LocalSegments, coefficients: Floats) -> Iterator[Average]:
-        """Running average after each segment, segments being read in the problem's order."""
+        """Running average after each segment, in the order of the problem."""
         data, order = problem.data, problem.order
         average = Average.empty(len(data.kernel.theta))
         for start in range(0, len(order), _BATCH):
@@ -113,7 +113,7 @@ class FisherAverage(LearningMethod):
 def _finished(
     problem: LearningProblem, average: Average, coefficients: Floats, covariance: Floats, score: Score, gain: float
 ) -> Estimate:
-    """The average, with the likelihood at it in the place of the segments' own maxima, and a word if they disagree."""
+    """The average with the likelihood at the average, and a warning if the segments disagree."""
     estimated = average.n_segments - average.n_left_out
     lost = (average.log_likelihood - score.log_likelihood) / max(estimated, 1)
     state = _estimate(
@@ -147,7 +147,7 @@ def _estimate(
 
 
 def _warnings(average: Average, names: list[str]) -> list[str]:
-    """What a user has to know about an average before trusting it."""
+    """Warnings that a user needs before trusting an average."""
     messages = []
     if average.n_left_out:
         messages.append(

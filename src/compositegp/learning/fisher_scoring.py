@@ -1,4 +1,4 @@
-"""Fisher scoring: maximise a composite likelihood by its gradient and Fisher information."""
+"""Fisher scoring: maximize a composite likelihood by its gradient and Fisher information."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,22 +10,22 @@ from scipy.optimize import lsq_linear
 from compositegp.backend import Floats
 from compositegp.composite import Score
 
-_LONGEST_STEP = 2.0  # in log θ
-_SHORTEST_STEP = 1e-6  # under which rounding errors decide
-_LEAST_DAMPING = 1e-6
-_SMALL_PROMISE = 0.1  # log likelihood, a few tenths of a standard error: good enough where no step can be made
-_MOST_ITERATIONS = 60
+_LONGEST_STEP = 2.0  # longest step of a parameter, in log θ
+_SHORTEST_STEP = 1e-6  # shortest step, in log θ: the gain of a shorter one is a rounding error
+_LEAST_DAMPING = 1e-6  # smallest damping, in units of the diagonal of the Fisher information
+_SMALL_PROMISE = 0.1  # if no step is possible, a gain below this (a few tenths of a standard error) is good enough
+_MOST_ITERATIONS = 60  # largest number of steps
 
 
 class Optimum(NamedTuple):
-    """Where a maximisation stands.
+    """The state of a maximization.
 
     Attributes
     ----------
     theta : array of shape (p,)
     coefficients : array of shape (q, t)
     score : Score
-        At these.
+        The score at these values.
     converged : bool
     """
 
@@ -45,9 +45,9 @@ def maximize(
     report: Callable[[Optimum], None] = lambda _: None,
     begin: Optimum | None = None,
 ) -> Optimum:
-    """Maximise a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
+    """Maximize a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
 
-    The information about θ and β is block diagonal; the scoring step of β is generalised least squares.
+    The information about θ and β is block diagonal; the scoring step of β is generalized least squares.
 
     Parameters
     ----------
@@ -61,11 +61,25 @@ def maximize(
     report : callable
         Called with every accepted `Optimum`.
     begin : Optimum, optional
-        The score at (θ, β), if it is known already.
+        The score at (θ, β), if it is already known.
 
     Returns
     -------
     Optimum
+
+    Examples
+    --------
+    The noise level of white noise, whose maximum likelihood estimate is the mean square:
+
+    >>> from compositegp.composite import Composite, Observations, total_score
+    >>> from sklearn.gaussian_process.kernels import WhiteKernel
+    >>> def evaluate(theta, coefficients):
+    ...     kernel = WhiteKernel().clone_with_theta(theta)
+    ...     data = Observations.checked(kernel, [[0.0], [1.0]], [1.0, 3.0], mean=None, noise_variance=None)
+    ...     return total_score(data, Composite.full(2), coefficients, probes=-1)
+    >>> found = maximize(evaluate, np.zeros(1), np.zeros((0, 1)), WhiteKernel().bounds, gain_tolerance=1e-9)
+    >>> np.exp(found.theta).round(3), found.converged
+    (array([5.]), True)
     """
     theta = np.clip(theta, bounds[:, 0], bounds[:, 1])
     now = begin or Optimum(theta, coefficients, evaluate(theta, coefficients), False)
@@ -95,7 +109,7 @@ def maximize(
 
 
 def least_squares_step(now: Optimum) -> tuple[Floats, float]:
-    """Coefficients by generalised least squares at the present θ, and the log likelihood that they promise."""
+    """Coefficients by generalized least squares at the present θ, and the log likelihood that they promise."""
     normal = now.score.normal
     if not len(now.coefficients):
         return now.coefficients, 0.0
@@ -107,8 +121,9 @@ def least_squares_step(now: Optimum) -> tuple[Floats, float]:
 def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:
     """Step in θ, and the gain in log likelihood that the quadratic model promises.
 
-    The step is the model's maximum in a box: within the bounds, and no parameter further than the radius. So one that
-    the data hardly tell, as an irrelevant column's length scale, does not hold back the others.
+    The step is the maximum of the model in a box: within the bounds, and no parameter further than the radius. A
+    parameter that the data hardly determine, such as the length scale of an irrelevant column, does not hold back the
+    others.
     """
     gradient, fisher = now.score.gradient, now.score.fisher
     lower = np.maximum(bounds[:, 0] - now.theta, -radius)
@@ -119,7 +134,7 @@ def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[
         return step, 0.0
     diagonal = np.diagonal(fisher)[free]
     least = 1e-10 * diagonal.max() + np.finfo(np.float64).tiny
-    # gᵀ s − ½ sᵀ J s is least squares in a root of J, each parameter in units of its own.
+    # gᵀ s − ½ sᵀ J s is least squares in a root of J. Each parameter is scaled to unit information.
     units = 1 / np.sqrt(np.maximum(diagonal, least))
     scaled = units[:, None] * fisher[np.ix_(free, free)] * units
     values, vectors = np.linalg.eigh(scaled)

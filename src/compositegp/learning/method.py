@@ -1,4 +1,4 @@
-"""What every method of learning is: parameters, checked, and a way to solve a problem of learning."""
+"""The base class of learning methods: parameters with checks, and a way to solve a learning problem."""
 
 from abc import ABC, abstractmethod
 from numbers import Real
@@ -14,8 +14,14 @@ STARTS = ("data", "kernel")
 class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
     """A method of learning hyper-parameters and mean coefficients from the terms of a composite.
 
-    A subclass stores its parameters in ``__init__``, as scikit-learn's estimators do, and solves a problem in `solve`.
-    It has the parameters `tolerance` and `start`.
+    A subclass stores its parameters in ``__init__``, like the estimators of scikit-learn, and solves a problem in
+    `solve`. It has the parameters `tolerance` and `start`.
+
+    Examples
+    --------
+    >>> from compositegp import CompositeLikelihood
+    >>> isinstance(CompositeLikelihood(), LearningMethod)
+    True
     """
 
     tolerance: float | None
@@ -39,7 +45,7 @@ class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def check_method(learning: Any, named: dict[str, type[LearningMethod]]) -> LearningMethod:
-    """A method of learning from a user's choice: one of the named, or an object."""
+    """A learning method from its name, or from an object, whose parameters are checked."""
     if isinstance(learning, str) and learning in named:
         return named[learning]()
     if isinstance(learning, LearningMethod):

@@ -1,12 +1,11 @@
-"""One problem of learning: data, terms and options, and the best estimate so far."""
+"""A learning problem: data, terms and options, and the best estimate so far."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
 from compositegp.learning.result import Estimate, Progress
 from compositegp.learning.segment_reader import SegmentSource
@@ -33,7 +32,7 @@ class Reporter:
         self._total = total
 
     def report(self, progress: Progress) -> None:
-        """Report where learning stands."""
+        """Report the present estimate."""
         self.history.append(progress)
         if self._callback is not None:
             self._callback(progress)
@@ -48,7 +47,7 @@ class Reporter:
 
 @dataclass(eq=False)
 class LearningProblem:
-    """One problem of learning, and the best estimate that was found so far.
+    """A learning problem, and the best estimate that was found so far.
 
     Attributes
     ----------
@@ -67,7 +66,7 @@ class LearningProblem:
 
     data: Observations
     terms: SegmentSource
-    order: Any
+    order: Indices
     coefficients: Floats
     seed: int
     n_jobs: int | None

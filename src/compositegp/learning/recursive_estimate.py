@@ -1,11 +1,11 @@
-"""The paper's recursion for hyper-parameters: estimates of segments, weighted by their Fisher information."""
+"""The recursion of the paper for hyper-parameters: estimates of segments, weighted by Fisher information."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from compositegp.backend import Floats, invert_information, pseudo_invert_information
+from compositegp.backend import Booleans, Floats, invert_information, pseudo_invert_information
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +40,10 @@ class RecursiveEstimate:
 
     @classmethod
     def empty(cls, n_parameters: int) -> "RecursiveEstimate":
-        """Nothing known yet about `n_parameters` parameters."""
+        """The estimate before any segment."""
         return cls(np.zeros((n_parameters, n_parameters)), np.zeros(n_parameters), 0, np.zeros(n_parameters))
 
-    def add(self, theta: Any, fisher: Any) -> "RecursiveEstimate":
+    def add(self, theta: ArrayLike, fisher: ArrayLike) -> "RecursiveEstimate":
         """Estimate with one more segment: its own `theta`, shape (p,), and `fisher` information, shape (p, p)."""
         theta, fisher = np.asarray(theta, dtype=np.float64), np.asarray(fisher, dtype=np.float64)
         if theta.shape != self.shift.shape or fisher.shape != self.precision.shape:
@@ -54,7 +54,7 @@ class RecursiveEstimate:
         if not (np.isfinite(theta).all() and np.isfinite(fisher).all()):
             raise ValueError("theta and fisher must be finite. Leave out a segment whose estimate failed.")
         if np.linalg.eigvalsh(fisher).min(initial=0.0) < -1e-8 * np.abs(fisher).max(initial=0.0):
-            raise ValueError("fisher has a negative eigenvalue: it is no Fisher information.")
+            raise ValueError("fisher has a negative eigenvalue: it is not a Fisher information.")
         # Liu et al. (2018), Section 4.1: Λ_k = Λ_{k−1} + J_k, s_k = s_{k−1} + J_k θ̂_k
         return RecursiveEstimate(
             self.precision + fisher,
@@ -75,20 +75,20 @@ class RecursiveEstimate:
         )
 
     @property
-    def known(self) -> Any:
-        """Which parameters any segment says something about: a boolean array of shape (p,)."""
+    def known(self) -> Booleans:
+        """Which parameters at least one segment has information about: a boolean array of shape (p,)."""
         return np.diagonal(self.precision) > 0
 
     @property
     def theta(self) -> Floats:
-        """θ̄ = Λ⁻¹ s, shape (p,); NaN for a parameter that no segment says anything about."""
+        """θ̄ = Λ⁻¹ s, shape (p,); NaN for a parameter that no segment has information about."""
         return self._solve()[0]
 
     @property
     def covariance(self) -> Floats:
         """Λ⁻¹, the error covariance of θ̄, shape (p, p).
 
-        Infinite for a parameter that nothing is known about, or that cannot be told from another.
+        Infinite for a parameter that the segments do not determine, or cannot distinguish from another.
         """
         return self._solve()[1]
 

@@ -1,4 +1,4 @@
-"""What learning finds: estimates with their errors, and messages about how far to trust them."""
+"""Results of learning: estimates with their errors, and messages about how far to trust them."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, NumericalWarning, invert_information
+from compositegp.backend import Floats, Indices, NumericalWarning, invert_information
 from compositegp.learning.stopping import on_bound
 
 
 class Progress(NamedTuple):
-    """Where learning stands.
+    """The state of learning after a step; a callback of `learn` receives it.
 
     Attributes
     ----------
@@ -27,6 +27,15 @@ class Progress(NamedTuple):
         Log of the hyper-parameters.
     standard_errors : array of shape (p,)
         Of `theta`.
+
+    Examples
+    --------
+    >>> from compositegp import learn, segment
+    >>> from sklearn.gaussian_process.kernels import WhiteKernel
+    >>> X, steps = np.arange(64.0)[:, None], []
+    >>> _ = learn(WhiteKernel(), X, np.cos(X[:, 0]), segment(X, 32), callback=steps.append)
+    >>> steps[-1].n_points, steps[-1].standard_errors.round(2)
+    (64.0, array([0.18]))
     """
 
     n_segments: int
@@ -38,7 +47,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What learning has found so far: see `LearningResult` for the attributes."""
+    """The estimate so far: see `LearningResult` for the attributes."""
 
     theta: Floats
     theta_information: Floats
@@ -49,13 +58,13 @@ class Estimate:
     n_segments: int
     converged: bool
     n_left_out: int
-    n_at_bound: Any
+    n_at_bound: Indices
     warnings: list[str] = field(default_factory=list)
     jitter: float = 0.0
 
     @cached_property
     def theta_covariance(self) -> Floats:
-        """Error covariance of `theta`, shape (p, p): infinite where nothing is known."""
+        """Error covariance of `theta`, shape (p, p): infinite if the data do not determine it."""
         return invert_information(self.theta_information)
 
 
@@ -76,7 +85,7 @@ class Message(NamedTuple):
 
 
 def messages_about(found: Estimate, kernel: Kernel, interrupted: bool) -> list[Message]:
-    """Remarks about what was found."""
+    """Remarks about an estimate."""
     messages = []
     if interrupted:
         messages.append(Message("Learning was interrupted; this is the best so far.", ConvergenceWarning))
@@ -97,7 +106,7 @@ def messages_about(found: Estimate, kernel: Kernel, interrupted: bool) -> list[M
     if vague and not interrupted:
         text = (
             f"Hyper-parameter(s) {', '.join(vague)}: the data that were read do not determine the order of magnitude, "
-            "or cannot distinguish one from another. Fix what is not needed, or leave it out of the kernel."
+            "or cannot distinguish one from another. Fix a parameter that is not needed, or leave it out of the kernel."
         )
         messages.append(Message(text, ConvergenceWarning, vague))
     if found.jitter:
@@ -140,27 +149,36 @@ class LearningResult:
     theta_information : array of shape (p, p)
         Fisher information about `theta` in the segments that were read.
     theta_covariance : array of shape (p, p)
-        Error covariance of `theta`, the inverse of the Fisher information in the segments that were read. It takes
-        their evidence for independent given what they are conditioned on; segments that are not conditioned on each
-        other are known a little less well than it says.
+        Error covariance of `theta`: the inverse of the Fisher information in the segments that were read. It assumes
+        that each segment is independent of the others given the points it is conditioned on. Without conditioning the
+        true errors are a little larger.
     mean : as in `posterior`
-        To be passed on to it: an `Estimated` where coefficients were learned, else the mean that was given.
+        The mean to pass to `posterior`: an `Estimated` if coefficients were learned, otherwise the given mean.
     mean_coefficients : array of shape (q,), or (q, t) for t outputs
     mean_covariance : array of shape (q, q)
         Error covariance of the coefficients, at the learned hyper-parameters.
     log_likelihood : float
-        Of the segments that were read, at the learned hyper-parameters; with a Gaussian prior of the mean's
-        coefficients, less what this holds against them.
+        Of the segments that were read, at the learned hyper-parameters. A Gaussian prior of the coefficients of the
+        mean reduces it by its penalty.
     n_points, n_segments : int
         Points and segments that were read.
     n_left_out : int
         Segments among them whose estimates failed and were left out of the average.
     n_at_bound : array of shape (p,)
-        Segments whose estimate of a parameter sat on a bound, and was left out for that parameter.
+        For each parameter, the segments whose estimate was on a bound, and was left out of the average.
     converged : bool
     history : list of Progress
     messages : list of Message
-        What a user should know before trusting the result; `learn` warns of each.
+        Read these before trusting the result; `learn` warns of each.
+
+    Examples
+    --------
+    >>> from compositegp import learn, segment
+    >>> from sklearn.gaussian_process.kernels import WhiteKernel
+    >>> X = np.arange(64.0)[:, None]
+    >>> result = learn(WhiteKernel(), X, np.cos(X[:, 0]), segment(X, 32))
+    >>> result.kernel, result.converged
+    (WhiteKernel(noise_level=0.517), True)
     """
 
     kernel: Kernel
@@ -174,7 +192,7 @@ class LearningResult:
     n_points: int
     n_segments: int
     n_left_out: int
-    n_at_bound: Floats
+    n_at_bound: Indices
     converged: bool
     history: list[Progress]
     messages: list[Message] = field(default_factory=list)

@@ -1,12 +1,12 @@
 """Maximum likelihood in one segment, and the running average of such estimates."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.optimize import minimize
 
-from compositegp.backend import Floats, blas_threads_for, keep_freed_memory
+from compositegp.backend import Booleans, Floats, Indices, blas_threads_for, keep_freed_memory
 from compositegp.composite import Observations, Stack, score
 from compositegp.learning.recursive_estimate import RecursiveEstimate
 from compositegp.learning.stopping import on_bound
@@ -29,7 +29,7 @@ class BlockEstimate(NamedTuple):
 
     theta: Floats
     fisher: Floats
-    at_bound: Any
+    at_bound: Booleans
     log_likelihood: float
     n_points: float
 
@@ -53,11 +53,11 @@ class Average(NamedTuple):
     n_points: float
     n_segments: int
     n_left_out: int
-    n_at_bound: Floats
+    n_at_bound: Indices
 
     @classmethod
     def empty(cls, p: int) -> "Average":
-        """Before any segment."""
+        """The average before any segment."""
         return cls(RecursiveEstimate.empty(p), 0.0, 0.0, 0, 0, np.zeros(p, dtype=int))
 
     @classmethod
@@ -67,15 +67,15 @@ class Average(NamedTuple):
         return cls(estimate, 0.0, n_points, n_segments, 0, np.zeros(len(theta), dtype=int))
 
     def theta_or(self, start: Floats, bounds: Floats) -> Floats:
-        """θ̄ within bounds; where nothing is known, where it began."""
+        """θ̄ within bounds; `start` for parameters that no segment has determined."""
         theta = np.where(self.estimate.known, self.estimate.theta, start)
         return np.clip(theta, bounds[:, 0], bounds[:, 1])
 
     def add(self, found: BlockEstimate | None) -> "Average":
-        """Add a segment's estimate; None is one that failed."""
+        """Add the estimate of a segment; None if it failed."""
         if found is None or not np.isfinite(found.fisher).all():
             return self._replace(n_segments=self.n_segments + 1, n_left_out=self.n_left_out + 1)
-        # A parameter on its bound says only that the segment knows no better: it is not averaged.
+        # A parameter on its bound was not determined by the segment: it is not averaged.
         inside = np.where(found.at_bound, 0.0, 1.0)
         return Average(
             self.estimate.add(found.theta, found.fisher * np.outer(inside, inside)),

@@ -1,30 +1,30 @@
-"""The terms that learning reads: given as they are, or made from segments as the length scales become known."""
+"""The terms that learning reads: a given composite, or made from segments with the present length scales."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, IndexSets, Indices
 from compositegp.composite import Composite, Observations, Score, nearest_earlier, total_score
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_segments
 
 
 class SegmentReading(Protocol):
-    """Some of the blocks of a composite, read together."""
+    """Some of the blocks of a composite, which are read together."""
 
     @property
     def n_blocks(self) -> int:
-        """How many."""
+        """Number of blocks."""
 
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
         """Their score: see `total_score`."""
 
 
 class SegmentSource(Protocol):
-    """Blocks of a composite, wherever their data are, some of which are read at a time."""
+    """The blocks of a composite, in memory or in partitions, to read some at a time."""
 
     def __len__(self) -> int:
         """Number of blocks."""
@@ -37,20 +37,20 @@ class SegmentSource(Protocol):
     def follow_length_scales(self) -> bool:
         """Whether the terms depend on the kernel."""
 
-    def read(self, numbers: Any, kernel: Kernel) -> SegmentReading:
+    def read(self, numbers: Indices, kernel: Kernel) -> SegmentReading:
         """Some of the blocks."""
 
 
 @dataclass(frozen=True, eq=False)
 class LocalReading:
-    """Blocks of data at hand."""
+    """Blocks of data in memory."""
 
     data: Observations
     composite: Composite
 
     @property
     def n_blocks(self) -> int:
-        """How many."""
+        """Number of blocks."""
         return self.composite.n_blocks
 
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
@@ -60,14 +60,14 @@ class LocalReading:
 
 
 class LocalSegments:
-    """Blocks of a composite of data at hand.
+    """The blocks of a composite of data in memory.
 
     Parameters
     ----------
     data : Observations
     terms : Composite or list of int arrays
-        A composite is read as it is. Segments are made into a composite: each given the `conditioning_size` points
-        of the segments before it in the list that are nearest, in the kernel's length scales.
+        A composite is read as it is. From segments a composite is made: each segment is conditioned on the
+        `conditioning_size` nearest points of the segments before it in the list, in the length scales of the kernel.
     conditioning_size : int
     """
 
@@ -82,8 +82,8 @@ class LocalSegments:
             self._composite = None if conditioning_size else Composite.of_segments(terms)
 
     @classmethod
-    def checked(cls, data: Observations, terms: Any, conditioning_size: Any) -> "LocalSegments":
-        """Build from what a user gives; bad input raises a ValueError that names it."""
+    def checked(cls, data: Observations, terms: Composite | IndexSets, conditioning_size: int) -> "LocalSegments":
+        """Build from a user's arguments; a ValueError names a bad one."""
         size = check_count(conditioning_size, "conditioning_size", least=0)
         if isinstance(terms, Composite):
             if size:
@@ -115,15 +115,15 @@ class LocalSegments:
         """Whether the terms depend on the kernel."""
         return self._composite is None
 
-    def read(self, numbers: Any, kernel: Kernel) -> LocalReading:
+    def read(self, numbers: Indices, kernel: Kernel) -> LocalReading:
         """Some of the blocks."""
         return LocalReading(self._data, self.take(numbers, kernel))
 
-    def take(self, numbers: Any, kernel: Kernel) -> Composite:
+    def take(self, numbers: Indices, kernel: Kernel) -> Composite:
         """The composite of some of the blocks."""
         if self._composite is not None:
             return self._composite.take(numbers)
-        chosen = np.sort(np.asarray(numbers))
+        chosen = np.sort(numbers)
         points = in_length_scales(kernel, self._data.X)
         given = nearest_earlier(points, self.segments, self._size, chosen)
         return Composite.conditional_blocks([self.segments[number] for number in chosen], given, chosen)

@@ -21,7 +21,7 @@ from compositegp.means.least_squares import (
     gaussian_prior,
     ordinary_least_squares,
 )
-from compositegp.means.model import MeanModel, as_functions, as_mean, plugged_in
+from compositegp.means.model import MeanLike, MeanModel, as_functions, as_mean, plugged_in
 from compositegp.means.varying_coefficients import fit_random_effects
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Estimated",
     "Functions",
     "Linear",
+    "MeanLike",
     "MeanModel",
     "NormalEquations",
     "PeriodicLevels",

@@ -1,23 +1,42 @@
 """Mean functions: known ones, and sums of basis functions whose coefficients are learned.
 
-The coefficients of a `Basis` are learned beside the latent values; those of an `Estimated` were estimated elsewhere.
+The coefficients of a `Basis` are learned together with the latent values. The coefficients of an `Estimated` were
+estimated before, and come with an error covariance.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
 
-Functions = Callable[[Floats], Any]
+Functions: TypeAlias = Callable[[Floats], Any]
 """A function of points (n, d) that returns their means (n,) or basis functions (n, q)."""
+
+
+class Transformer(Protocol):
+    """A fitted transformer of scikit-learn, whose columns are basis functions."""
+
+    def transform(self, X: Any) -> Any:
+        """Basis functions (n, q) of points (n, d)."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """The known mean μ(x) = value."""
+    """The known mean μ(x) = value.
+
+    Parameters
+    ----------
+    value : float
+
+    Examples
+    --------
+    >>> Constant(3.0)(np.zeros((2, 1)))
+    array([3., 3.])
+    """
 
     value: float = 0.0
 
@@ -34,9 +53,14 @@ class Linear:
     ----------
     coefficients : array of shape (d,)
     intercept : float
+
+    Examples
+    --------
+    >>> Linear([2.0], intercept=1.0)(np.array([[0.0], [5.0]]))
+    array([ 1., 11.])
     """
 
-    coefficients: Any
+    coefficients: ArrayLike
     intercept: float = 0.0
 
     def __call__(self, X: Floats) -> Floats:
@@ -52,7 +76,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class PeriodicLevels:
-    """Basis functions of a level for each phase of a period, such as each hour of the week: shape (n, phases).
+    """Basis functions for one level in each phase of a period, such as each hour of the week: shape (n, phases).
 
     Parameters
     ----------
@@ -61,6 +85,13 @@ class PeriodicLevels:
     phases : int
     column : int
         The column that counts time.
+
+    Examples
+    --------
+    >>> PeriodicLevels(24.0, 2)(np.array([[1.0], [13.0], [25.0]]))
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.]])
     """
 
     period: float
@@ -76,7 +107,7 @@ class PeriodicLevels:
 
 def phase_of(times: Floats, period: float, phases: int) -> Indices:
     """Phase, counted from 0 to `phases` − 1, in which each time of a period lies: shape (n,)."""
-    # A small number is added so that a time that is a rounding error short of a phase counts as in it.
+    # The small number puts a time that is just below a phase, by a rounding error, into that phase.
     return np.asarray(np.floor((times / period % 1.0) * phases + 1e-6).astype(np.intp) % phases)
 
 
@@ -92,40 +123,64 @@ def linear_functions(X: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """A mean of basis functions with unknown coefficients β, which are learned beside the latent values.
+    """A mean of basis functions with unknown coefficients β, which are learned together with the latent values.
 
     Parameters
     ----------
     functions : "constant", "linear", callable or fitted scikit-learn transformer
         Maps points (n, d) to basis functions (n, q).
     prior_mean : array of shape (q,), optional
-        Gaussian prior of the coefficients; zero if left out.
+        Mean of the Gaussian prior of the coefficients; zero if left out.
     prior_covariance : array of shape (q, q), optional
-        Left out, the prior is flat (a standard deviation of 10⁵ times the latent's, for what a function adds to it).
+        If left out, the prior is flat: what a basis function adds to the mean has a standard deviation of 10⁵ times
+        that of the latent values.
+
+    Examples
+    --------
+    The mean β₀ + β₁ x², learned from two points:
+
+    >>> from compositegp import Composite, posterior
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> mean = Basis(lambda X: np.concatenate([np.ones_like(X), X**2], axis=1))
+    >>> kernel, X = 1e-4 * RBF() + WhiteKernel(1e-6), [[0.0], [1.0]]
+    >>> posterior(kernel, X, [1.0, 4.0], [[2.0]], Composite.full(2), mean=mean).coefficients.round(2)
+    array([1., 3.])
     """
 
-    functions: Any
-    prior_mean: Any = None
-    prior_covariance: Any = None
+    functions: str | Functions | Transformer
+    prior_mean: ArrayLike | None = None
+    prior_covariance: ArrayLike | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """A mean of basis functions whose coefficients were estimated elsewhere, with an error covariance.
+    """A mean of basis functions whose coefficients were estimated before, with an error covariance.
 
-    In `posterior` and `nearest` their error is added to that of predictions (universal kriging), and the data do not
-    update them. In a recursion (`prior`, `update`), and with inducing points, they are the prior that the data update.
+    In `posterior` and `nearest` the error of the coefficients is added to the error of predictions (universal kriging),
+    and the data do not update them. In a recursion (`prior`, `update`), and with inducing points, they are the prior,
+    and the data update them.
 
     Parameters
     ----------
     functions : as in `Basis`
-    coefficients : array of shape (q,)
+    coefficients : array of shape (q,), or (q, t) for t outputs
     covariance : array of shape (q, q)
+
+    Examples
+    --------
+    A level of 10 ± 0.5. Far from the data a prediction has the error of the level and that of the latent values:
+
+    >>> from compositegp import Composite, posterior
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> mean = Estimated("constant", [10.0], [[0.25]])
+    >>> belief = posterior(RBF() + WhiteKernel(0.1), [[0.0]], [11.0], [[99.0]], Composite.full(1), mean=mean)
+    >>> belief.mean, belief.variance
+    (array([10.]), array([1.25]))
     """
 
-    functions: Any
-    coefficients: Any
-    covariance: Any
+    functions: str | Functions | Transformer
+    coefficients: ArrayLike
+    covariance: ArrayLike
 
 
 def no_functions(X: Floats) -> Floats:
@@ -134,7 +189,7 @@ def no_functions(X: Floats) -> Floats:
 
 
 def inflated(estimate: Estimated, factor: float) -> Basis:
-    """Coefficients that are free to depart from an estimate, by errors `factor` times its own."""
+    """Unknown coefficients whose prior is an estimate, with `factor` times its standard deviations."""
     covariance = np.asarray(estimate.covariance, dtype=np.float64)
     variances = np.diagonal(covariance)
     variances = np.where(variances > 0, variances, 1.0)

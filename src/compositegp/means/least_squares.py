@@ -1,8 +1,9 @@
 """Least squares for the coefficients of a mean: ordinary, generalized, and with a Gaussian prior."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, pseudo_inverse_root, pseudo_invert_information
 from compositegp.means.functions import Basis, Estimated
@@ -21,7 +22,7 @@ class Prior(NamedTuple):
     mean: Floats
 
     def penalty(self, coefficients: Floats) -> float:
-        """½ (β − m)ᵀ P (β − m), added up over the outputs: what the prior takes off the log likelihood."""
+        """½ (β − m)ᵀ P (β − m), summed over the outputs: the prior reduces the log likelihood by this."""
         off = coefficients - self.mean
         return 0.5 * float((off * (self.precision @ off)).sum())
 
@@ -79,15 +80,18 @@ def gaussian_prior(coefficients: Basis | Estimated | None, q: int) -> Prior | No
     """Gaussian prior of a mean's q coefficients; None for a flat prior."""
     if coefficients is None:
         return None
+    given: ArrayLike | None
+    covariance: ArrayLike | None
     if isinstance(coefficients, Estimated):
-        mean, covariance = coefficients.coefficients, coefficients.covariance
+        given, covariance = coefficients.coefficients, coefficients.covariance
     else:
-        mean, covariance = coefficients.prior_mean, coefficients.prior_covariance
-    mean = np.zeros((q, 1)) if mean is None else check_coefficients(mean, q)
+        given, covariance = coefficients.prior_mean, coefficients.prior_covariance
+    mean = np.zeros((q, 1)) if given is None else check_coefficients(given, q)
     if covariance is None:
         return None
     checked = check_covariance(covariance, q)
-    # Each coefficient in units of its own, so that an intercept far from the data and a slope keep their digits.
+    # Scale each coefficient by its standard deviation, so that a large intercept and a small slope both keep their
+    # digits.
     variances = np.diagonal(checked)
     units = np.sqrt(np.where(variances > 0, variances, 1.0))
     values, vectors = np.linalg.eigh(checked / np.outer(units, units))
@@ -98,7 +102,7 @@ def gaussian_prior(coefficients: Basis | Estimated | None, q: int) -> Prior | No
     return Prior(np.asarray(half @ half.T), mean)
 
 
-def check_coefficients(coefficients: Any, q: int) -> Floats:
+def check_coefficients(coefficients: ArrayLike, q: int) -> Floats:
     """Coefficients of a mean, of shape (q,) or (q, t), as an array of shape (q, t)."""
     values = np.asarray(coefficients, dtype=np.float64)
     columns = values.reshape(len(values), -1) if values.ndim else values.reshape(0, 1)
@@ -110,7 +114,7 @@ def check_coefficients(coefficients: Any, q: int) -> Floats:
     return columns
 
 
-def check_covariance(covariance: Any, q: int) -> Floats:
+def check_covariance(covariance: ArrayLike, q: int) -> Floats:
     """Covariance of the coefficients of a mean: finite, symmetric and positive semi-definite, shape (q, q)."""
     matrix = np.asarray(covariance, dtype=np.float64)
     if matrix.shape != (q, q) or not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):

@@ -1,7 +1,7 @@
-"""A mean as the rest of the library sees it: parsed once, where a user gives it."""
+"""A checked mean: what a user gives is parsed once, and the rest of the library uses the result."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from compositegp.means.functions import (
     Constant,
     Estimated,
     Functions,
+    Transformer,
     constant_functions,
     linear_functions,
     no_functions,
@@ -29,7 +30,7 @@ class MeanModel:
     functions : callable
         Basis functions of points (n, d), shape (n, q).
     coefficients : Basis or Estimated or None
-        What is known of the coefficients; None where there are no basis functions.
+        The prior or the estimate of the coefficients; None if there are no basis functions.
     """
 
     known: Functions
@@ -57,6 +58,10 @@ class MeanModel:
         return values.reshape(len(X), -1)
 
 
+MeanLike: TypeAlias = float | str | Functions | Basis | Estimated | MeanModel | None
+"""A mean as a user gives it: see `as_mean`."""
+
+
 def plugged_in(mean: MeanModel) -> MeanModel:
     """A mean whose estimated coefficients are taken as known."""
     if not isinstance(mean.coefficients, Estimated):
@@ -76,11 +81,12 @@ class _WithCoefficients:
         )
 
 
-def as_mean(mean: Any) -> MeanModel:
-    """Mean model from what a user gives.
+def as_mean(mean: MeanLike) -> MeanModel:
+    """Mean model from a user's argument.
 
-    None is zero, a number a constant, a callable a known mean; "constant" and "linear" have unknown coefficients with a
-    flat prior, and `Basis` and `Estimated` are what they say.
+    None is a mean of zero, a number is a constant, and a callable is a known mean. "constant" and "linear" are means
+    with unknown coefficients, which have a flat prior; so is a `Basis`, with a prior of its own. An `Estimated` has
+    coefficients with an error covariance.
     """
     if isinstance(mean, MeanModel):
         return mean
@@ -103,14 +109,14 @@ def as_mean(mean: Any) -> MeanModel:
 _NAMED: dict[str, Functions] = {"constant": constant_functions, "linear": linear_functions}
 
 
-def as_functions(functions: Any) -> Functions:
+def as_functions(functions: str | Functions | Transformer) -> Functions:
     """Basis functions from a name, a fitted transformer or a callable."""
     if isinstance(functions, str) and functions in _NAMED:
         return _NAMED[functions]
     if hasattr(functions, "transform"):
         return _Transformed(functions)
     if callable(functions):
-        return functions  # type: ignore[no-any-return]
+        return functions
     raise ValueError(
         'functions must be "constant", "linear", a transformer or a function of points (n, d) that returns (n, q); '
         f"found {functions!r}."
@@ -119,7 +125,7 @@ def as_functions(functions: Any) -> Functions:
 
 @dataclass(frozen=True)
 class _Transformed:
-    transformer: Any
+    transformer: Transformer
 
     def __call__(self, X: Floats) -> Floats:
         values = self.transformer.transform(X)

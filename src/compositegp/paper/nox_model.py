@@ -1,6 +1,6 @@
 """The model of the NOx study, learned from the hours before it."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -92,7 +92,7 @@ def learn_model(
     X = hours_of(series)[:before][-history:, None]
     y = np.log(series.to_numpy()[:before])[-history:]
     seasons = [Season("day", 24.0), Season("week", float(WEEK))]
-    mean: Any = mean_of(seasons, X[:, 0], y) if kind == "profile" else "constant"
+    mean = mean_of(seasons, X[:, 0], y) if kind == "profile" else "constant"
     result = learn(
         kernel_of(seasons, float(y.var())),
         X,

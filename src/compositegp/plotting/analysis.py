@@ -1,16 +1,20 @@
 """Pictures of the cost of an approximation."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.analysis import Report
-from compositegp.design import Design
+from compositegp.design import Design, Plan
 from compositegp.plotting.style import BLUE, GRAY, GREEN, ORANGE, interactive_axes
 from compositegp.validation import check_points
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_errors(report: Report, Z: Any, *, axes: Any = None) -> Any:
+
+def plot_errors(report: Report, Z: ArrayLike, *, axes: "Axes | None" = None) -> "Axes":
     """Draw claimed and actual errors of a composite over the test points, and those of the exact Gaussian process.
 
     Parameters
@@ -50,13 +54,13 @@ def plot_errors(report: Report, Z: Any, *, axes: Any = None) -> Any:
         axes.set(xlabel="test point", ylabel="mean squared error", ylim=(0, None))
         axes.legend(frameon=False)
     else:
-        drawn = axes.scatter(*points.T, c=report.excess_mse, cmap="viridis", s=12, marker="s")
+        drawn = axes.scatter(points[:, 0], points[:, 1], c=report.excess_mse, cmap="viridis", s=12, marker="s")
         axes.figure.colorbar(drawn, ax=axes, label="excess mean squared error")
         axes.set(xlabel="column 0", ylabel="column 1", aspect="equal")
     return axes
 
 
-def plot_confidence(report: Report, *, axes: Any = None) -> Any:
+def plot_confidence(report: Report, *, axes: "Axes | None" = None) -> "Axes":
     """Draw the claimed variance against the actual error, one dot for each test point.
 
     Below the line a composite is over-confident.
@@ -102,7 +106,7 @@ def plot_confidence(report: Report, *, axes: Any = None) -> Any:
     return axes
 
 
-def plot_trade_off(design: Design, *, axes: Any = None) -> Any:
+def plot_trade_off(design: Design, *, axes: "Axes | None" = None) -> "Axes":
     """Draw the excess error of each plan against its seconds, and the Pareto frontier.
 
     Parameters
@@ -154,5 +158,5 @@ def plot_trade_off(design: Design, *, axes: Any = None) -> Any:
     return axes
 
 
-def _is(plan: Any, prediction: str, conditioned: bool) -> bool:
+def _is(plan: Plan, prediction: str, conditioned: bool) -> bool:
     return plan.prediction == prediction and bool(plan.conditioning_size) is conditioned

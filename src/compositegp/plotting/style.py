@@ -2,15 +2,19 @@
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compositegp.storage import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Safe for colour-blind readers (Okabe and Ito).
 BLUE, ORANGE, GREEN, GRAY, BLACK = "#0072B2", "#D55E00", "#009E73", "#888888", "#222222"
 
 
-def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
+def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float], **options: Any) -> tuple["Figure", Any]:
     """A figure for a file, and its axes. It needs no screen, changes no setting of Matplotlib and need not be closed.
 
     Parameters
@@ -41,7 +45,7 @@ def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float], **opti
     return made, made.subplots(rows, columns, **options)
 
 
-def interactive_axes(axes: Any = None) -> Any:
+def interactive_axes(axes: "Axes | None" = None) -> "Axes":
     """The axes that a caller gives, or new ones of Matplotlib's pyplot, which shows them on a screen or in a notebook.
 
     Examples
@@ -59,7 +63,7 @@ def interactive_axes(axes: Any = None) -> Any:
     return pyplot.subplots(figsize=(6, 4), layout="constrained")[1]
 
 
-def png(drawn: Any, dpi: int = 90) -> bytes:
+def png(drawn: "Figure", dpi: int = 90) -> bytes:
     r"""A figure as the content of a PNG file.
 
     Examples
@@ -72,7 +76,7 @@ def png(drawn: Any, dpi: int = 90) -> bytes:
     return buffer.getvalue()
 
 
-def save(drawn: Any, path: Path, dpi: int = 90) -> None:
+def save(drawn: "Figure", path: Path, dpi: int = 90) -> None:
     """Write a figure to a PNG file, which is replaced as a whole or not at all.
 
     Examples

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import (
     Floats,
+    RandomState,
     SingularMatrixError,
     blas_threads_for,
     cholesky,
@@ -24,6 +25,7 @@ from compositegp.composite import Composite, Evidence, Latent, Observations, col
 from compositegp.means import (
     Basis,
     Estimated,
+    MeanLike,
     MeanModel,
     Prior,
     as_mean,
@@ -35,11 +37,11 @@ from compositegp.posteriors.recursion import carry_over, take_in_segment
 from compositegp.validation import check_count, check_kernel, check_points
 
 FLAT = 1e-10
-"""Precision of a coefficient with a flat prior, over the latent's: a standard deviation of 10⁵ of its own."""
+"""Precision of a coefficient with a flat prior, in units of the latent's precision: a standard deviation of 10⁵."""
 
 
 class Model(NamedTuple):
-    """The model that a belief is under.
+    """The kernel and the mean of a belief.
 
     Attributes
     ----------
@@ -52,7 +54,7 @@ class Model(NamedTuple):
 
 
 class Whitened(NamedTuple):
-    """A belief in the coordinates (ξ, β) of its prior, with the model that it is under: what an update needs.
+    """A belief in the coordinates (ξ, β) of its prior, with its model: everything that an update needs.
 
     Attributes
     ----------
@@ -62,11 +64,10 @@ class Whitened(NamedTuple):
     scale : array of shape (r + q, r + q)
         scale · scaleᵀ is their covariance.
     natural : Evidence or None
-        Prior and evidence so far as natural parameters, where there are coefficients β: a flat prior has no other
-        form.
+        Prior and evidence so far, as natural parameters. Only with coefficients β: a flat prior has no other form.
     kernel : scikit-learn kernel or None
     mean : MeanModel or None
-        Of the model; both are None where they are not known any more, as in a belief that was read from a file.
+        The model. Both are None if they are not known, as in a belief that was read from a file.
     """
 
     latent: Latent
@@ -90,8 +91,8 @@ class Belief:
     root : array of shape (M, r)
         root · rootᵀ is the covariance.
     whitened : Whitened or None
-        The same belief in the coordinates of its prior; None for a belief that came by way of inducing
-        points, which takes no further segments.
+        The same belief in the coordinates of its prior. None for a belief that was computed through inducing points,
+        which takes no further segments.
 
     Examples
     --------
@@ -157,8 +158,8 @@ class Belief:
 
         Segments in any order, one call each, give the belief of `posterior` with `Composite.marginal`; a single segment
         with all the data gives the exact Gaussian process. Unknown coefficients of the mean are learned as the
-        segments come: they are part of the latent, so that segments which share a pattern through the mean do not
-        count it twice.
+        segments come: they are part of the latent, so that a pattern of the mean which several segments
+        share is not counted twice.
 
         Parameters
         ----------
@@ -203,7 +204,7 @@ class Belief:
             return Belief.of(Whitened(latent, *moments, None, *model), data.outputs)
 
     def under(self, kernel: Kernel) -> "Belief":
-        """The belief that the same evidence gives under another kernel: p(z) is exchanged, and nothing else."""
+        """The belief from the same evidence under another kernel: only p(z) is replaced."""
         old, location, scale, natural, _, mean = self._whitened("change the kernel of")
         new = Latent.prior(kernel, old.points, MeanModel(lambda _: old.mean, lambda _: old.basis, None))
         total = carry_over(old, new, location, scale, natural)
@@ -212,8 +213,8 @@ class Belief:
     def _whitened(self, what: str) -> Whitened:
         if self.whitened is None:
             raise ValueError(
-                f"Cannot {what} {self!r}: it came by way of inducing points or of an Estimated mean. Begin with "
-                "prior(kernel, Z), or with a posterior that has neither."
+                f"Cannot {what} {self!r}: it was computed through inducing points or with an Estimated mean. "
+                "Begin with prior(kernel, Z), or with a posterior that has neither."
             )
         return self.whitened
 
@@ -221,7 +222,7 @@ class Belief:
         whitened = self._whitened(what)
         return Model(whitened.kernel, whitened.mean)
 
-    def sample(self, n_draws: int = 1, random_state: Any = None) -> Floats:
+    def sample(self, n_draws: int = 1, random_state: RandomState = None) -> Floats:
         """Draw joint values of z: shape (n_draws, M), or (n_draws, M, t) for t outputs."""
         count = (check_count(n_draws, "n_draws"), *self.outputs, self.root.shape[1])
         normal = check_random_state(random_state).standard_normal(count)
@@ -232,13 +233,19 @@ class Belief:
 
 
 class Marginals(NamedTuple):
-    """Beliefs about single latent values, one at a time, with nothing said about pairs.
+    """Beliefs about single latent values, without their covariances.
 
     Attributes
     ----------
     mean : array of shape (M,), or (M, t) for t outputs
     variance : array of shape (M,)
         Outputs share it.
+
+    Examples
+    --------
+    >>> found = Marginals(np.array([1.0, 2.0]), np.array([0.25, 4.0]))
+    >>> found.mean - 2 * np.sqrt(found.variance)
+    array([ 0., -2.])
     """
 
     mean: Floats
@@ -255,21 +262,28 @@ def joined(parts: list[Marginals]) -> Marginals:
     return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
-def prior(kernel: Kernel, Z: Any, *, mean: Any = None) -> Belief:
+def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
     """Belief about the latent values at `Z` before any data.
 
     Parameters
     ----------
     kernel : scikit-learn kernel
-        Its WhiteKernel part is noise of observations and no part of the latent.
+        Its WhiteKernel part is the noise of observations, and does not belong to the latent.
     Z : array of shape (M, d)
     mean : None, number, callable, "constant", "linear", Basis or Estimated
-        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). With unknown
-        coefficients these are part of the belief, which learns them from the segments that follow.
+        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). Unknown
+        coefficients are part of the belief, which learns them from the segments that follow.
 
     Returns
     -------
     Belief
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> belief = prior(4.0 * RBF() + WhiteKernel(0.1), [[0.0], [9.0]], mean=3.0)
+    >>> belief.mean, belief.variance
+    (array([3., 3.]), array([4., 4.]))
     """
     return prior_of(clone(check_kernel(kernel)), check_points(Z, "Z"), as_mean(mean))
 
@@ -285,7 +299,7 @@ def prior_of(kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
 
 
 def prior_evidence(latent: Latent, coefficients: Basis | Estimated | None) -> Evidence:
-    """What is known of a mean's coefficients β before the data, as evidence."""
+    """The prior of the coefficients β of a mean, as evidence."""
     total = Evidence.none(latent)
     if coefficients is not None:
         r, q = latent.root.shape[1], latent.basis.shape[1]
@@ -300,7 +314,7 @@ def prior_evidence(latent: Latent, coefficients: Basis | Estimated | None) -> Ev
 
 
 def condition(latent: Latent, total: Evidence, model: Model, outputs: tuple[int, ...] = ()) -> Belief:
-    """Belief about a latent from the prior of ξ and the sum of all evidence, that about β before the data included."""
+    """Belief about a latent from the prior of ξ and the sum of all evidence, which includes the prior of β."""
     # docs/theory.md: posterior precision I + Σ w Λ, mean μ_z + L (I + Σ w Λ)⁻¹ Σ w η
     r = latent.root.shape[1]
     precision = 0.5 * (total.precision + total.precision.T)
@@ -311,7 +325,7 @@ def condition(latent: Latent, total: Evidence, model: Model, outputs: tuple[int,
 
 
 def condition_on_estimate(latent: Latent, total: Evidence, estimate: Estimated, outputs: tuple[int, ...]) -> Belief:
-    """Belief about z where β was estimated elsewhere: the estimate's error adds to that of z (universal kriging)."""
+    """Belief about z if β was estimated before: the error of β adds to the error of z (universal kriging)."""
     r, q = latent.root.shape[1], latent.basis.shape[1]
     beta = check_coefficients(estimate.coefficients, q)
     covariance = check_covariance(estimate.covariance, q)
@@ -344,7 +358,7 @@ def _moments(precision: Floats, shifts: Floats) -> tuple[Floats, Floats]:
             "The belief has no precision that is positive definite in double precision. Either the terms of the "
             "composite take away more evidence than they bring (give every set with a negative weight a set of "
             "positive weight that holds it, or use Composite.conditional), or two basis functions of the mean cannot "
-            "be told apart (leave one out), or data without noise say the same too often (add a WhiteKernel)."
+            "be distinguished (leave one out), or data without noise repeat each other (add a WhiteKernel)."
         ) from error
     scale = units[:, None] * solve_lower(lower, np.eye(len(precision))).T
     return scale @ (scale.T @ shifts), scale

@@ -1,6 +1,6 @@
 """Committee rules: how experts that each see one segment are combined, point by point.
 
-All of them are sums of the same per-segment evidence as a composite's. With σ₀² the prior variance of a test
+All of them are sums of the same evidence of segments as in a composite. With σ₀² the prior variance of a test
 value z and σ_k² its variance given segment k alone, the combined precision is
 
     a / σ₀² + Σ_k β_k (1/σ_k² − 1/σ₀²)
@@ -20,20 +20,21 @@ grbcm   1, then as rbcm; experts and prior given the    1
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import JITTER_START, Floats, blas_threads_for, fetch, like, solve_lower
+from compositegp.backend import JITTER_START, Floats, IndexSets, Indices, blas_threads_for, fetch, like, solve_lower
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.kernels import diagonal, gram
+from compositegp.means import MeanLike
 from compositegp.posteriors.belief import Marginals
 from compositegp.validation import check_index_sets, check_points
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 WEIGHTS = ("unit", "uniform", "entropy")
-_LEAST_VARIANCE = 1e-300  # of a value that is known beforehand: its precision has to stay a number
+_LEAST_VARIANCE = 1e-300  # smallest prior variance: a value that is known before the data needs a finite precision
 _DEFAULT_WEIGHTS = {"poe": "unit", "gpoe": "uniform", "bcm": "unit", "rbcm": "entropy", "grbcm": "entropy"}
 
 
@@ -57,14 +58,14 @@ class Experts:
     variance: Floats
 
     def entropy_changes(self) -> Floats:
-        """½ ln(σ₀²/σ_k²), shape (K, M): how much each expert has learned."""
+        """Entropy changes ½ ln(σ₀²/σ_k²), shape (K, M): how much each expert has learned."""
         return np.asarray(0.5 * np.log(self.prior_variance / self.variance))
 
     def combine(self, weights: Floats, prior_exponent: Floats | float = 1.0) -> Marginals:
         """Combine the experts with weights of shape (K, M) and an exponent of the prior."""
         prior_precision = 1 / self.prior_variance
         precision = prior_exponent * prior_precision + (weights * (1 / self.variance - prior_precision)).sum(axis=0)
-        precision = np.where(precision > 0, precision, prior_precision)  # no expert has a say
+        precision = np.where(precision > 0, precision, prior_precision)  # if no expert has a weight
         shares = weights / self.variance
         shift = (shares[..., None] * (self.mean - self.prior_mean)).sum(axis=0)
         return Marginals(self.prior_mean + shift / precision[:, None], 1 / precision)
@@ -72,16 +73,16 @@ class Experts:
 
 def committee(
     kernel: Kernel,
-    X: Any,
-    y: Any,
-    Z: Any,
-    segments: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    Z: ArrayLike,
+    segments: IndexSets,
     *,
     rule: str = "rbcm",
     weights: str | None = None,
-    communication: Any = None,
-    mean: Any = None,
-    noise_variance: Any = None,
+    communication: ArrayLike | None = None,
+    mean: MeanLike = None,
+    noise_variance: ArrayLike | None = None,
 ) -> Marginals:
     """Predict each latent value at `Z` by a committee of experts, one for each segment.
 
@@ -120,7 +121,12 @@ def committee(
 
 
 def ask_committee(
-    data: Observations, Z: Floats, segments: Any, rule: str, weights: str | None = None, communication: Any = None
+    data: Observations,
+    Z: Floats,
+    segments: IndexSets,
+    rule: str,
+    weights: str | None = None,
+    communication: ArrayLike | None = None,
 ) -> Marginals:
     """Predict by a committee, from data that have been checked and whose mean is known: see `committee`."""
     weights = _DEFAULT_WEIGHTS[rule] if weights is None else weights
@@ -132,7 +138,7 @@ def ask_committee(
         raise ValueError(f"communication is for rule grbcm; found rule {rule!r}.")
     experts = _ask(data, Z, parts, shared)
     K = len(experts.mean)
-    if not K:  # the communication set is all there is
+    if not K:  # there is only the communication set
         return Marginals(experts.prior_mean.reshape(-1, *data.outputs), experts.prior_variance)
     if weights == "entropy":
         beta = experts.entropy_changes()
@@ -140,14 +146,14 @@ def ask_committee(
             total = beta.sum(axis=0)
             beta = np.divide(beta, total, out=np.full(beta.shape, 1 / K), where=total > 0)
         elif rule == "grbcm":
-            beta[0] = 1.0  # Liu et al. (2018): the first expert beside the communication set counts in full
+            beta[0] = 1.0  # Liu et al. (2018): the first expert after the communication set counts in full
     else:
         beta = np.full(experts.variance.shape, 1.0 if weights == "unit" else 1 / K)
     found = experts.combine(beta, prior_exponent=beta.sum(axis=0) if rule in ("poe", "gpoe") else 1.0)
     return Marginals(found.mean.reshape(-1, *data.outputs), found.variance)
 
 
-def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
+def _ask(data: Observations, Z: Floats, parts: list[Indices], shared: Indices | None) -> Experts:
     """Beliefs of the experts, each conditioned on `shared` if given."""
     K, M = len(parts), len(Z)
     prior_variance = np.maximum(diagonal(data.kernel, Z, noise=False), _LEAST_VARIANCE)
@@ -172,7 +178,7 @@ def _ask(data: Observations, Z: Floats, parts: Any, shared: Any) -> Experts:
     return Experts(means[0], variance[0], means[1:], np.minimum(variance[1:], variance[0]))
 
 
-def _communication(segments: Any, communication: Any) -> tuple[Any, list[Any]]:
+def _communication(segments: IndexSets, communication: ArrayLike | None) -> tuple[Indices, list[Indices]]:
     parts = check_index_sets(segments, "segments")
     if communication is None:
         if len(parts) < 2:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, blas_threads_for
@@ -17,7 +17,7 @@ from compositegp.composite import (
     collect_evidence,
     factor_stacks,
 )
-from compositegp.means import Estimated
+from compositegp.means import Estimated, MeanLike
 from compositegp.posteriors.belief import Belief, Model, condition, condition_on_estimate, prior_evidence
 from compositegp.posteriors.inducing import project_belief
 from compositegp.validation import check_points
@@ -25,17 +25,24 @@ from compositegp.validation import check_points
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FactoredComposite:
-    """Data and a composite with every factorisation done: serves any number of test points.
+    """Data and a composite with all factorisations done, to predict any number of test points.
 
-    Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and what it is
+    Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and the points it is
     conditioned on).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel, X = RBF() + WhiteKernel(0.1), [[0.0], [1.0], [2.0], [3.0]]
+    >>> factorize(kernel, X, [0.0, 1.0, 0.0, 1.0], Composite.marginal([[0, 1], [2, 3]]))
+    FactoredComposite(Composite(2 term(s) over 4 point(s)))
     """
 
     data: Observations
     composite: Composite
     stacks: tuple[FactoredStack, ...]
 
-    def posterior(self, Z: Any, *, inducing: Any = None) -> Belief:
+    def posterior(self, Z: ArrayLike, *, inducing: ArrayLike | None = None) -> Belief:
         """Belief about the latent values at `Z`, as `compositegp.posterior` gives it."""
         return _posterior(self.data, self.composite, self.stacks, Z, inducing)
 
@@ -44,15 +51,32 @@ class FactoredComposite:
 
 
 def factorize(
-    kernel: Kernel, X: Any, y: Any, composite: Composite, *, mean: Any = None, noise_variance: Any = None
+    kernel: Kernel,
+    X: ArrayLike,
+    y: ArrayLike,
+    composite: Composite,
+    *,
+    mean: MeanLike = None,
+    noise_variance: ArrayLike | None = None,
 ) -> FactoredComposite:
     """Factorise the terms of a composite once, to predict at any number of test points later.
 
-    Parameters are those of `posterior`.
+    Parameters
+    ----------
+    kernel, X, y, composite, mean, noise_variance
+        As for `posterior`.
 
     Returns
     -------
     FactoredComposite
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel, X = RBF() + WhiteKernel(0.1), [[0.0], [1.0], [2.0], [3.0]]
+    >>> factored = factorize(kernel, X, [0.0, 1.0, 0.0, 1.0], Composite.marginal([[0, 1], [2, 3]]))
+    >>> factored.posterior([[1.0]]).mean.round(2), factored.posterior([[3.0]]).mean.round(2)
+    (array([0.79]), array([0.88]))
     """
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     with blas_threads_for(check_composite(composite).largest_block):
@@ -61,49 +85,64 @@ def factorize(
 
 def posterior(
     kernel: Kernel,
-    X: Any,
-    y: Any,
-    Z: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    Z: ArrayLike,
     composite: Composite,
     *,
-    inducing: Any = None,
-    mean: Any = None,
-    noise_variance: Any = None,
+    inducing: ArrayLike | None = None,
+    mean: MeanLike = None,
+    noise_variance: ArrayLike | None = None,
 ) -> Belief:
     """Belief q(z) ∝ p(z) Π_(S,w) p(y_S | z)^w about the latent values at `Z`.
 
-    All of `Z` is one joint latent: with more than one term the belief about a point depends on which points
-    it is asked together with, because the terms are tied to each other by them alone.
+    All of `Z` is one joint latent. With more than one term, the belief about a point depends on the other points of
+    `Z`: they are the only connection between the terms.
 
     Parameters
     ----------
     kernel : scikit-learn kernel
-        Covariance of the observations; its WhiteKernel part is their noise and no part of z.
+        Covariance of the observations; its WhiteKernel part is their noise, and does not belong to z.
     X : array of shape (n, d)
-    y : array of shape (n,)
+    y : array of shape (n,), or (n, t) for t outputs
     Z : array of shape (M, d)
     composite : Composite
         ``Composite.full(n)`` is the exact GP, ``marginal(segments)`` the composite GP of Liu et al. (2018),
         ``conditional(segments, conditioning)`` block Vecchia.
     inducing : array of shape (m, d), optional
-        Inducing points: their latent values take the place of z, and z follows from them. With
+        Inducing points: the data inform about the latent values there, and z follows from these. With
         ``Composite.pointwise(n)`` this is FITC, with ``marginal(segments)`` PITC.
     mean : None, number, callable, "constant", "linear", Basis or Estimated
-        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). With unknown
-        coefficients (a name, or a Basis) these are learned beside z; with an Estimated their error is added.
+        Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). Unknown
+        coefficients (a name, or a Basis) are learned together with z; with an Estimated their error is added.
     noise_variance : None, number or array of shape (n,)
-        Noise variances of the points, beside the kernel's own.
+        Noise variances of the points, in addition to the noise of the kernel.
 
     Returns
     -------
     Belief
+
+    Examples
+    --------
+    >>> from compositegp import segment
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0.0, 10.0, 100)[:, None]
+    >>> composite = Composite.marginal(segment(X, 50))
+    >>> belief = posterior(RBF() + WhiteKernel(0.01), X, np.sin(X[:, 0]), [[2.0], [7.0]], composite)
+    >>> belief.mean.round(1), belief.standard_deviation.round(1)
+    (array([0.9, 0.7]), array([0., 0.]))
     """
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     return _posterior(data, composite, factor_stacks(data, check_composite(composite)), Z, inducing)
 
 
 def _posterior(
-    data: Observations, composite: Composite, stacks: Iterable[FactoredStack], Z: Any, inducing: Any
+    data: Observations,
+    composite: Composite,
+    stacks: Iterable[FactoredStack],
+    Z: ArrayLike,
+    inducing: ArrayLike | None,
 ) -> Belief:
     points = check_points(Z, "Z", data.X.shape[1])
     if inducing is not None:
@@ -117,7 +156,7 @@ def _posterior(
 def belief_about_inducing(
     data: Observations, composite: Composite, stacks: Iterable[FactoredStack], points: Floats
 ) -> Belief:
-    """Belief about the latent values at inducing points; an estimated mean is the prior that the data update."""
+    """Belief about the latent values at inducing points; the data update the coefficients of an estimated mean."""
     latent, total = _evidence(data, composite, stacks, points)
     total = total.plus(prior_evidence(latent, data.mean.coefficients))
     return condition(latent, total, Model(data.kernel, data.mean), data.outputs)

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -26,20 +25,20 @@ from compositegp.posteriors.composite_posterior import FactoredComposite, believ
 from compositegp.posteriors.inducing import project_belief
 
 NEGLIGIBLE = 1e-7
-"""What all the blocks that are skipped may change, over the prior standard deviation of a latent value."""
+"""Largest change by all skipped blocks together, in prior standard deviations of a latent value."""
 
-_EVIDENCE_ELEMENTS = 2**23  # matrix elements of evidence held at once, over the groups of a task
+_EVIDENCE_ELEMENTS = 2**23  # matrix elements of the evidence about all the groups of a task
 
 
 def predict_groups(
     factored: FactoredComposite, Z: Floats, group_size: int, *, n_jobs: int | None = None
 ) -> Marginals:
-    """Predict by a composite, the test points being taken in groups, each a joint latent.
+    """Predict by a composite. Test points are predicted in groups, each as one joint latent.
 
     Parameters
     ----------
     factored : FactoredComposite
-        With no factors held, they are computed again for every few groups: less memory, more time.
+        If it holds no factors, they are computed again for every few groups: less memory, more time.
     Z : array of shape (M, d)
     group_size : int
         Test points in a group, at most. Groups are local (`segment`, in the kernel's length scales).
@@ -51,17 +50,15 @@ def predict_groups(
     Marginals
     """
     data, composite = factored.data, factored.composite
-    if (
-        current_device() is not None or composite.n_blocks == 1
-    ):  # one block is best factorised once, by all the cores
-        n_jobs = 1
+    if current_device() is not None or composite.n_blocks == 1:
+        n_jobs = 1  # one block is best factorised once, by all the cores
     groups = partition(in_length_scales(data.kernel, Z), group_size)
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)
-    if n_jobs not in (None, 1):  # as many tasks as keep the cores busy; each has to factorise anew
+    if n_jobs not in (None, 1):  # few tasks, because each factorises again, but enough to keep the cores busy
         step = max(1, min(step, -(-len(groups) // (2 * effective_n_jobs(n_jobs)))))
     tasks = [groups[start : start + step] for start in range(0, len(groups), step)]
-    with blas_threads_for(0) if len(tasks) > 1 else contextlib.nullcontext():  # of threads, if joblib uses those
+    with blas_threads_for(0) if len(tasks) > 1 else contextlib.nullcontext():  # joblib may use threads
         found = Parallel(n_jobs=n_jobs if len(tasks) > 1 else 1)(
             delayed(_predict)(
                 data,
@@ -111,12 +108,12 @@ def gather(
 ) -> list[Evidence]:
     """Evidence of a composite about each of several latents, each block being factorised once.
 
-    Blocks that cannot matter to a latent, because a bound shows them to change less than `NEGLIGIBLE`, are skipped.
-    What is skipped is negligible even if all of `n_blocks`, those of this composite if left out, were skipped too.
+    A block is skipped for a latent if a bound shows that it cannot matter. All skipped blocks together change less than
+    `NEGLIGIBLE`, even if all of `n_blocks` were skipped (by default the number of blocks of this composite).
     """
     totals = [Evidence.none(latent) for latent in latents]
     matters = np.ones((len(latents), composite.n_blocks), dtype=bool)
-    # Coefficients of the mean that are part of the latent are told by every block, near or far.
+    # Every block, near or far, gives evidence about coefficients of the mean that are part of the latent.
     if not isinstance(data.mean.coefficients, Basis):
         influence = Influence(data, composite)
         for number, latent in enumerate(latents):
@@ -131,7 +128,9 @@ def gather(
     return totals
 
 
-def _in_order(tasks: list[list[Indices]], found: Any, count: int, outputs: tuple[int, ...]) -> Marginals:
+def _in_order(
+    tasks: list[list[Indices]], found: list[list[Marginals]], count: int, outputs: tuple[int, ...]
+) -> Marginals:
     result = empty_marginals(count, outputs)
     for groups, marginals in zip(tasks, found, strict=True):
         for group, part in zip(groups, marginals, strict=True):

@@ -1,19 +1,17 @@
 """From a belief about inducing variables to one about test points: FITC and PITC."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, psd_root
 from compositegp.kernels import gram
-from compositegp.means import MeanModel, as_mean
+from compositegp.means import MeanLike, MeanModel, as_mean
 from compositegp.posteriors.belief import Belief
 from compositegp.validation import check_kernel, check_points
 
 
-def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: Any = None) -> Belief:
+def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
     """Belief about the latent values at `Z` from one about those at other points, by p(z | u).
 
     Parameters

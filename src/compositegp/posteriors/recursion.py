@@ -1,4 +1,4 @@
-"""The paper's recursion: one segment in, the moments of the belief out, the data dropped."""
+"""The recursion of the paper: a segment updates the moments of the belief, and its data can be dropped."""
 
 import contextlib
 from typing import Any
@@ -73,8 +73,8 @@ def _step(location: Floats, scale: Floats, W: Floats, innovations: Floats, limit
 def carry_over(old: Latent, new: Latent, location: Floats, scale: Floats, natural: Evidence | None) -> Evidence:
     """Evidence about a latent under one prior, in the coordinates of the same latent under another prior.
 
-    For hyper-parameters that become better known: what the segments so far say about z, each under the
-    hyper-parameters of its time, is kept, and p(z) is exchanged.
+    For hyper-parameters that become better known. The evidence of the segments so far is kept, each under the
+    hyper-parameters that were known at its time, and p(z) is replaced.
     """
     r_old, r_new, q = old.root.shape[1], new.root.shape[1], old.basis.shape[1]
     if natural is None:

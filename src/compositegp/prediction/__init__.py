@@ -1,4 +1,4 @@
-"""Prediction methods: which terms speak about a test point, and how they are combined."""
+"""Prediction methods: which terms give evidence about a test point, and how it is combined."""
 
 from compositegp.prediction.committee import Committee
 from compositegp.prediction.composite_sum import CompositeSum

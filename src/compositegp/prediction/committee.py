@@ -20,7 +20,7 @@ class Committee(PredictionMethod):
     Parameters
     ----------
     rule : {"bcm", "rbcm", "gpoe", "grbcm"}
-        How they are combined: see `committee`.
+        How the experts are combined: see `committee`.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class CommitteePredictor(Predictor):
         """Predict some points at a time."""
         assert isinstance(self.method, Committee)
         segments = self._fitted.segments
-        rule = self.method.rule if len(segments) > 1 else "bcm"  # a committee of one
+        rule = self.method.rule if len(segments) > 1 else "bcm"  # with one expert all rules are the same
         parts = [
             ask_committee(self._data, Z[start : start + _GROUP], segments, rule)
             for start in range(0, len(Z), _GROUP)

@@ -1,4 +1,4 @@
-"""Prediction by the whole composite: every term's evidence about a group of test points, added up. The paper."""
+"""Prediction by the whole composite, as in the paper: the evidence of all terms about a group of test points."""
 
 from typing import Any
 
@@ -18,16 +18,16 @@ _HELD_FACTORS = 2**26  # matrix elements of factors kept from one prediction to 
 
 @storable
 class CompositeSum(PredictionMethod):
-    """Every segment's evidence about a group of test points, added up: the method of Liu et al. (2018).
+    """Prediction by the sum of the evidence of all segments: the method of Liu et al. (2018).
 
     Parameters
     ----------
     group_size : int
         Test points that are predicted together, at most.
     watch : array of shape (M, d), optional
-        Test points to keep a belief about, and nothing else, so that a stream of `partial_fit` needs constant memory.
-        Only these points can then be predicted, jointly, by plain segments (which are not conditioned on each other,
-        since earlier ones are gone).
+        Test points that are known in advance. The model then keeps only the belief about these points and no data, so
+        that a stream of `partial_fit` needs constant memory. Only these points can be predicted, jointly. Segments are
+        not conditioned on each other, because the earlier ones are not kept.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class CompositeSumPredictor(Predictor):
         return self.fitted.composite, None
 
     def honest_variance(self, Z: Floats, claimed: Marginals | Surrounded) -> Floats:
-        """In the groups that the means are predicted in."""
+        """Actual error variances, in the same groups as the means."""
         fitted = self.fitted
         return predict_honest_variance(
             fitted.data, fitted.composite, Z, self._group_size, own_estimate=fitted.estimated_from_data
@@ -86,7 +86,7 @@ class CompositeSumPredictor(Predictor):
 
 
 class Factors:
-    """Factors of a composite, kept from one prediction to the next where they are not too large.
+    """Factors of a composite, which are kept from one prediction to the next if they are not too large.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Factors:
         self._cached: tuple[str | None, FactoredComposite] | None = None
 
     def of(self, composite: Composite) -> FactoredComposite:
-        """Factors on the device in use now; they are computed again when that changes."""
+        """Factors on the device in use; they are computed again when the device changes."""
         device = current_device()
         name = None if device is None else device.name
         if self._cached is None or self._cached[0] != name:
@@ -130,5 +130,5 @@ class Factors:
         return FactoredComposite(self._data, composite, stacks)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the factors."""
+        """State without the factors."""
         return {**vars(self), "_cached": None}

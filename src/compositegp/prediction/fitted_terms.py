@@ -1,4 +1,4 @@
-"""Data, model and terms of a fitted estimator: what every prediction method begins with."""
+"""Data, model and terms of a fitted estimator, from which every prediction method starts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class FittedTerms:
     Attributes
     ----------
     data : Observations
-        Their mean is known, or its coefficients are estimated.
+        The data, with a mean that is known or whose coefficients are estimated.
     given_mean : MeanModel
         The mean as a user gave it: its coefficients may be unknown.
     make_segments : callable
@@ -58,7 +58,7 @@ class FittedTerms:
 
     @cached_property
     def composite(self) -> Composite:
-        """The terms: by default segments, each given the nearest points of those before it."""
+        """The terms: by default segments, each conditioned on the nearest points of earlier segments."""
         return self.make_composite(self.segments)
 
     @property
@@ -74,5 +74,5 @@ class FittedTerms:
         return self.data.with_mean(self.given_mean) if self.estimated_from_data else self.data
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is stored, without what can be made again."""
+        """State without the segments and the composite, which can be made again."""
         return {name: value for name, value in vars(self).items() if name not in ("segments", "composite")}

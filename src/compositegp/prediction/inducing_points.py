@@ -1,4 +1,4 @@
-"""Prediction by inducing points: FITC and PITC. The terms speak about inducing variables, and those about the rest."""
+"""Prediction by inducing points, FITC and PITC: terms inform about inducing variables, and these about test points."""
 
 from functools import cached_property
 from typing import Any
@@ -36,7 +36,7 @@ class Inducing(PredictionMethod):
     points : int or array of shape (m, d)
         The inducing points, or how many to spread over the data.
     rule : {"fitc", "pitc"}
-        Whether each observation is a term of its own (FITC), or each segment (PITC).
+        ``fitc``: each observation is a term. ``pitc``: each segment is a term.
 
     Examples
     --------
@@ -57,7 +57,8 @@ class Inducing(PredictionMethod):
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> "InducingPredictor":
         """The predictor for fitted data."""
-        # Unknown coefficients are learned beside the inducing variables: from the data once, not twice.
+        # Unknown coefficients are learned here, together with the inducing variables: an estimate from the same data
+        # would count them twice.
         data = fitted.undetermined
         points = spread_points(data, int(np.asarray(self.points))) if np.ndim(self.points) == 0 else self.points
         return InducingPredictor(self, fitted, data, check_points(points, "points", data.X.shape[1]))
@@ -101,7 +102,7 @@ class InducingPredictor(Predictor):
         return self._composite, self._points
 
     def honest_variance(self, Z: Floats, claimed: Marginals | Surrounded) -> Floats:
-        """For a known mean."""
+        """Actual error variances; the mean must be known."""
         if self._data.mean.coefficients is not None:
             raise ValueError(
                 "variance='honest' with inducing points needs a known mean. Use prediction=CompositeSum()."

@@ -1,4 +1,4 @@
-"""Prediction methods by name: what a user may write for a method with its default parameters."""
+"""Short forms: a string for each prediction method with its default parameters."""
 
 from typing import Any
 
@@ -21,7 +21,21 @@ SHORT_FORMS: dict[str, PredictionMethod] = {
 
 
 def as_prediction_method(prediction: Any) -> PredictionMethod:
-    """A prediction method from what a user gives: a short form, or an object, whose parameters are checked."""
+    """A prediction method from a short form, or from an object, whose parameters are checked.
+
+    Parameters
+    ----------
+    prediction : str or PredictionMethod
+
+    Returns
+    -------
+    PredictionMethod
+
+    Examples
+    --------
+    >>> as_prediction_method("rbcm")
+    Committee()
+    """
     if isinstance(prediction, str) and prediction in SHORT_FORMS:
         return SHORT_FORMS[prediction]
     if isinstance(prediction, PredictionMethod):

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and archives of models that hold no code."""
+"""Files that are written completely or not at all, and archives of models that hold no code."""
 
 from compositegp.storage.archive import read_archive, unreadable, write_archive
 from compositegp.storage.atomic import write_atomically

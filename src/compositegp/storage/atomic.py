@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 import secrets
@@ -6,9 +6,23 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that at every moment the old or the new content is there, whole."""
+    """Write a file. At every moment the file has either the old content or the new content, never a part of one.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder) / "a.txt", b"whole")
+    ...     (Path(folder) / "a.txt").read_text()
+    'whole'
+    """
     path = path.resolve()
-    if path.exists() and not path.is_file():  # a device, a pipe: there is nothing to keep whole
+    if path.exists() and not path.is_file():  # a device or a pipe has no old content to protect
         path.write_bytes(content)
         return
     temporary = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"

@@ -1,4 +1,4 @@
-"""Objects that may be written to a file: a name and parameters, of a class that is known to be safe."""
+"""Objects that may be written to a file: the name and the parameters of a class that is registered as safe."""
 
 from typing import Any, TypeVar
 
@@ -10,6 +10,24 @@ def storable(kind: _Class) -> _Class:
     """Let objects of a class be written to files and read again: a decorator for classes that have get_params.
 
     Only the name of the class and its parameters are written. Reading calls the class with those parameters.
+
+    Parameters
+    ----------
+    kind : class
+
+    Returns
+    -------
+    the same class
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> @storable
+    ... class Own(BaseEstimator):
+    ...     def __init__(self, power=2.0):
+    ...         self.power = power
+    >>> name_of(Own())
+    'Own'
     """
     _CLASSES[kind.__name__] = kind
     return kind
