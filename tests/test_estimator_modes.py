@@ -49,7 +49,9 @@ def assert_same(found, mean, variance, **tolerance):
 
 def test_nearest(data):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(n_neighbors=50, group_size=5)).fit(X, y)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(50, group_size=5, calibration=None)).fit(
+        X, y
+    )
     assert_same(latent(model, Z), *nearest(KERNEL, X, y, Z, group_size=5, n_neighbors=50), rtol=1e-10)
 
 
@@ -107,7 +109,9 @@ def test_inducing_points(data, prediction):
 
 def test_joint_prediction_by_nearest_is_exact_given_their_union(data):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(n_neighbors=60, group_size=6)).fit(X, y)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(60, group_size=6, calibration=None)).fit(
+        X, y
+    )
     mean, cov = model.predict(Z[:12], return_cov=True, latent=True)
     composite, _ = model._model.predictor.terms(Z[:12])
     ((union, weight),) = composite.terms
@@ -151,7 +155,7 @@ def test_the_mean_function_is_used_everywhere(rng, prediction):
 def test_a_local_mean_is_universal_kriging_in_each_neighbourhood(data, mean):
     X, y, Z = data
     model = CompositeGPRegressor(
-        KERNEL, learning=None, mean=mean, prediction=Nearest(n_neighbors=100, group_size=1, local_mean=True)
+        KERNEL, learning=None, mean=mean, prediction=Nearest(100, group_size=1, local_mean=True, calibration=None)
     )
     found = latent(model.fit(X, y), Z)
     functions = (lambda P: np.ones((len(P), 1))) if mean == "constant" else (lambda P: np.c_[np.ones(len(P)), P])
@@ -168,18 +172,6 @@ def test_a_local_mean_is_universal_kriging_in_each_neighbourhood(data, mean):
         assert found[0][row] == pytest.approx(expected, abs=2e-3)
         assert found[1][row] == pytest.approx(variance, rel=2e-2)
     assert_same(found, *nearest(KERNEL, X, y, Z, mean=mean, n_neighbors=100), atol=5e-3)
-
-
-def test_the_mean_is_local_where_neighbours_can_tell_it(data):
-    X, y, Z = data
-
-    def predict(**options):
-        model = CompositeGPRegressor(KERNEL, learning=None, mean="linear", prediction=Nearest(**options))
-        return model.fit(X, y).predict(Z)
-
-    for n_neighbors, local in ((95, False), (96, True), (1000, False)):
-        expected = predict(n_neighbors=n_neighbors, local_mean=local)
-        np.testing.assert_array_equal(predict(n_neighbors=n_neighbors), expected)
 
 
 def test_a_local_mean_costs_little_where_the_mean_is_the_same_everywhere():
@@ -236,7 +228,7 @@ def test_a_mean_estimated_elsewhere_is_used_as_it_is(data):
     given = Estimated("constant", [3.0], [[0.25]])
     for learning in (None, "composite_likelihood"):
         model = CompositeGPRegressor(
-            KERNEL, mean=given, learning=learning, prediction=Nearest(n_neighbors=100)
+            KERNEL, mean=given, learning=learning, prediction=Nearest(100, calibration=None)
         ).fit(X, y)
         mean, std = model.predict([[1e4, 1e4]], return_std=True, latent=True)
         assert mean[0] == pytest.approx(3.0, abs=1e-6)

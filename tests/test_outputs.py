@@ -24,7 +24,14 @@ from compositegp import (
 from compositegp.composite import Observations, total_score
 
 KERNEL = ConstantKernel(1.3) * Matern([0.8, 1.1], nu=1.5) + WhiteKernel(0.1)
-PREDICTIONS = [Nearest(60), Nearest(1000), CompositeSum(), Inducing(30), Inducing(30, "pitc"), Committee("rbcm")]
+PREDICTIONS = [
+    Nearest(60, local_mean=False, calibration=None),
+    Nearest(1000),
+    CompositeSum(),
+    Inducing(30),
+    Inducing(30, "pitc"),
+    Committee("rbcm"),
+]
 
 
 @pytest.fixture

@@ -110,6 +110,8 @@ class FittedModel:
     @cached_property
     def predictor(self) -> Predictor:
         """The prediction method at work on the data."""
+        if self.tuning is None:
+            return self.prediction.bind(self._fitted_terms)
         return self.prediction.bind(self._fitted_terms, self.tuning)
 
     @property

@@ -372,6 +372,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Examples
         --------
+        >>> from compositegp import Nearest
         >>> X = np.linspace(0, 30, 600)[:, None]
         >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=600)
         >>> report = CompositeGPRegressor(prediction=Nearest(64)).fit(X, y).validate()
