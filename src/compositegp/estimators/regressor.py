@@ -377,7 +377,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=600)
         >>> report = CompositeGPRegressor(prediction=Nearest(64)).fit(X, y).validate()
         >>> report.table["skipped"]
-        [0, 1, 8, 24, 64]
+        [0, 1, 8, 24, 64, 256]
         """
         model = self._model_with_data("validate")
         with self._on_device():
