@@ -11,7 +11,7 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, Score, total_score
 from compositegp.estimators.term_choice import TermChoice
 from compositegp.kernels import noise_variance
-from compositegp.learning import Average, LearningResult
+from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief
 from compositegp.prediction import FittedTerms, PredictionMethod, Predictor
@@ -62,6 +62,8 @@ class FittedModel:
         None where nothing was learned, or the model was read from a file.
     watched : Belief or None
         About a fixed set of test points, where that is all that is kept.
+    comparison : KernelComparison or None
+        How the kernel was chosen, where several were compared.
     """
 
     prediction: PredictionMethod
@@ -77,6 +79,7 @@ class FittedModel:
     segments: list[Indices] | None = None
     result: LearningResult | None = None
     watched: Belief | None = None
+    comparison: KernelComparison | None = None
 
     @cached_property
     def own_segments(self) -> list[Indices]:
