@@ -176,7 +176,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         stops = np.cumsum([len(part) for part in points])
         sample = np.split(np.arange(stops[-1]), stops[:-1])
         seed, show = int(generator.randint(2**31)), bool(self.verbose)
-        candidates, comparison = candidates_of(self.kernel, n, data.X.shape[1], method), None
+        candidates, comparison = candidates_of(self.kernel, data, method, n), None
         if candidates:
             result, comparison = choose_kernel_from(
                 candidates, data, sample, terms, order, method, seed=seed, n_jobs=None, verbose=show

@@ -158,7 +158,7 @@ def _learn(
         "verbose": bool(estimator.verbose),
     }
     comparison = None
-    candidates = candidates_of(estimator.kernel, len(data.X), data.X.shape[1], method)
+    candidates = candidates_of(estimator.kernel, data, method)
     if candidates:
         result, comparison = choose_kernel(candidates, data, source, method, **options)
     else:

@@ -26,11 +26,13 @@ from compositegp.validation import check_kernel
 AUTO = "auto"
 """The value of an estimator's `kernel` that asks for a comparison of `kernel_family`."""
 
+_DEFAULT_BOUNDS = (1e-5, 1e5)  # scikit-learn's
+_LARGEST_AMPLITUDE = 1e3  # times the target's variance
 _FEWEST_OBSERVATIONS = 50  # with fewer the default kernel is taken
 _POINTS_A_PARAMETER = 20  # sums of the family are compared where there are at least as many observations
 
 
-def kernel_family(n_columns: int) -> dict[str, Kernel]:
+def kernel_family(n_columns: int, variance: float | None = None) -> dict[str, Kernel]:
     """The kernels that are compared where a user gives none.
 
     Matérn kernels of several smoothness, RBF, and two sums, each with an amplitude, one length scale for each column,
@@ -39,6 +41,9 @@ def kernel_family(n_columns: int) -> dict[str, Kernel]:
     Parameters
     ----------
     n_columns : int
+    variance : float, optional
+        Variance of the target. Amplitudes are then bounded by 1,000 times that: smooth kernels with larger ones have
+        covariances that are singular in double precision.
 
     Returns
     -------
@@ -52,15 +57,17 @@ def kernel_family(n_columns: int) -> dict[str, Kernel]:
     >>> kernel_family(1)["RBF"]
     1**2 * RBF(length_scale=1) + WhiteKernel(noise_level=1)
     """
+    length_scale: Any = np.ones(n_columns) if n_columns > 1 else 1.0
+    bounds = _DEFAULT_BOUNDS if variance is None else (_DEFAULT_BOUNDS[0] * variance, _LARGEST_AMPLITUDE * variance)
 
-    def length_scale() -> Any:
-        return np.ones(n_columns) if n_columns > 1 else 1.0
+    def amplitude() -> Kernel:
+        return ConstantKernel(1.0 if variance is None else variance, bounds)
 
     def matern(nu: float) -> Kernel:
-        return ConstantKernel(1.0) * Matern(length_scale(), nu=nu)
+        return amplitude() * Matern(length_scale, nu=nu)
 
     def rbf() -> Kernel:
-        return ConstantKernel(1.0) * RBF(length_scale())
+        return amplitude() * RBF(length_scale)
 
     return {
         "Matern 3/2": matern(1.5) + WhiteKernel(1.0),
@@ -105,8 +112,10 @@ def single_kernel(kernel: Any) -> Kernel | None:
     return given
 
 
-def candidates_of(kernel: Any, n: int, n_columns: int, method: LearningMethod | None) -> dict[str, Kernel]:
-    """The kernels to compare for an estimator's `kernel` and `n` observations; none where there is no choice.
+def candidates_of(
+    kernel: Any, data: Observations, method: LearningMethod, n: int | None = None
+) -> dict[str, Kernel]:
+    """The kernels to compare for an estimator's `kernel`; none where there is no choice.
 
     Parameters
     ----------
@@ -114,28 +123,24 @@ def candidates_of(kernel: Any, n: int, n_columns: int, method: LearningMethod | 
         None and "auto" stand for `kernel_family`. There is no comparison with fewer than 50 observations, nor, for
         None, where learning is by `FisherAverage`: the default kernel is then taken. Sums need 20 observations for
         each hyper-parameter.
-    n, n_columns : int
-    method : LearningMethod or None
+    data : Observations
+        Or a sample of them.
+    method : LearningMethod
+    n : int, optional
+        Number of all the observations, where `data` is a sample.
 
     Returns
     -------
     dict of str to scikit-learn kernel
-
-    Examples
-    --------
-    >>> from compositegp import CompositeLikelihood
-    >>> list(candidates_of("auto", 80, 1, CompositeLikelihood()))
-    ['Matern 3/2', 'Matern 1/2', 'Matern 5/2', 'RBF']
-    >>> candidates_of(None, 20, 1, CompositeLikelihood())
-    {}
     """
-    if method is None or isinstance(kernel, Kernel):
+    n, n_columns = len(data.X) if n is None else n, data.X.shape[1]
+    if isinstance(kernel, Kernel):
         return {}
     if not is_automatic(kernel):
         return {name: clone(one) for name, one in _named(kernel).items()}
     if n < _FEWEST_OBSERVATIONS or (kernel is None and isinstance(method, FisherAverage)):
         return {}
-    family = kernel_family(n_columns)
+    family = kernel_family(n_columns, float(data.residuals.var(axis=0).mean()))
     simple = n_columns + 2
     return {
         name: one
@@ -160,7 +165,8 @@ def choose_kernel(
     its length scales, and the likelihood of every candidate is maximized on it, from where the candidates before it
     ended. Candidates that are worse by more than two standard errors are left, the others go on to twice as many
     blocks, until one is left, the difference no longer matters, or 16,384 points are read. A candidate with p
-    hyper-parameters is penalized by p/2 in log likelihood; of candidates that are as good as the best within one
+    hyper-parameters is penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N)
+    for what their errors cost after learning from all of N. Of candidates that are as good as the best within one
     standard error the one with the fewest parameters is chosen.
 
     Parameters

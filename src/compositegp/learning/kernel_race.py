@@ -23,7 +23,7 @@ from compositegp.learning.warm_starts import warm_starts
 _FIRST_POINTS = 4096  # points that all the candidates are compared on
 _MOST_POINTS = 2**14  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
-_START_BLOCKS = 4  # blocks by whose likelihood a start is chosen
+_START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
 _PROBES = 128  # random vectors, over all blocks, for the Fisher information of a step
 _MOST_PROBES = 64  # random vectors in one block, at most
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
@@ -111,10 +111,10 @@ class FixedTerms:
     """
 
     def __init__(self, problem: LearningProblem, count: int, nearness: Kernel) -> None:
-        self._problem = problem
-        self._nearness = nearness
+        self._problem, self._nearness = problem, nearness
         self.count = count
         self.reading = self._read(problem.order[:count])
+        self.share = count / len(problem.terms)
         self.n_points = count * problem.terms.mean_size  # until the first score says
 
     def score(self, kernel: Kernel, coefficients: Floats) -> Score:
@@ -222,7 +222,7 @@ class _Candidate:
     n_evaluations: int = 0
     seconds: float = 0.0
     difference: float = -np.inf
-    standard_error: float = np.inf
+    standard_error: float = np.nan
 
     @property
     def at_optimum(self) -> Kernel:
@@ -236,8 +236,11 @@ class _Candidate:
 
     @property
     def criterion(self) -> float:
-        """Log likelihood less what p parameters gain by chance, p / 2."""
-        return self.log_likelihood - 0.5 * len(self.theta)
+        """Log likelihood less what p parameters gain by chance, p / 2, and less what their errors will cost.
+
+        Learned from all of N points, they cost p / (2 N) a point: with all the points this is Akaike's criterion.
+        """
+        return self.log_likelihood - 0.5 * len(self.theta) * (1 + self.terms.share)
 
     def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf) -> None:
         """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach."""
@@ -335,13 +338,13 @@ def _select(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate
     best = ordered[0]
     if best.error is not None:
         raise best.error
-    for one in ordered:
-        if one.error is None:
-            one.difference = one.criterion - best.criterion
-            one.standard_error = _standard_error(one, best)
-    kept = [one for one in ordered if one.difference + one.last_gain >= -2 * one.standard_error]
-    kept = sorted(kept, key=lambda one: -(one.criterion + one.last_gain))[:_KEPT]
-    kept = [one for one in ordered if one is best or one in kept]
+    possible = [one for one in ordered if one.error is None]
+    for one in possible:
+        one.difference = one.criterion - best.criterion
+        one.standard_error = _standard_error(one, best)
+    near = [one for one in possible if one.difference + one.last_gain >= -2 * one.standard_error]
+    most = sorted(near, key=lambda one: -(one.criterion + one.last_gain))[:_KEPT]
+    kept = [one for one in near if one is best or one in most]
     return kept, [one for one in ordered if one not in kept]
 
 

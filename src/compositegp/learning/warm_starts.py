@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import Kernel, Sum, WhiteKernel
 
 from compositegp.backend import Floats
 from compositegp.kernels import DataScale, metric, noise_variance
-from compositegp.learning.starting_values import starting_kernel
+from compositegp.learning.starting_values import starting_kernel, starting_points
 
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
 _MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with, where the parts do not share it equally
@@ -16,8 +16,8 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     """Values of ``kernel.theta`` to begin from, given kernels that were learned from the same data.
 
     Length scales, variance and noise carry over. A kernel of another smoothness may begin at some multiples of the
-    length scales. In a sum each part begins at the kernel of its own form, where there is one, and the parts share
-    the variance: equally, or one of them has most of it.
+    length scales, or at the scale of the data. In a sum each part begins at the kernel of its own form, where there is
+    one, and the parts share the variance: equally, or one of them has most of it.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     >>> from sklearn.gaussian_process.kernels import RBF, Matern
     >>> scale, first = DataScale(np.ones(1), 1.0), 4.0 * Matern(2.0) + WhiteKernel(0.5)
     >>> starts = warm_starts(1.0 * RBF() + WhiteKernel(), [first], scale)
-    >>> [[round(float(value), 3) for value in np.exp(start)] for start in starts[:2]]
-    [[4.0, 0.5, 0.5], [4.0, 1.0, 0.5]]
+    >>> [round(float(value), 3) for value in np.exp(starts[-1])]
+    [4.0, 8.0, 0.5]
     """
     alike = [other for other in learned if _form(other) == _form(kernel)]
     if alike:
@@ -52,6 +52,8 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
         given = [donor or other for donor in donors]
         for shares in _shares(len(signals)):
             found += [_start(kernel, given, shares, length, scale) for length in lengths]
+    if None in donors:
+        found += [_within(kernel, theta) for theta in starting_points(kernel, scale)]
     return list(np.unique(found, axis=0))
 
 
