@@ -1,5 +1,6 @@
 """The estimator for data in partitions."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,13 +19,19 @@ from compositegp.distributed.partitions import check_numeric, parts_of, points_o
 from compositegp.kernels import noise_variance
 from compositegp.learning import (
     SCALE_SEGMENTS,
+    KernelComparison,
     LearningMethod,
     LearningResult,
     Reporter,
     as_learning_method,
     at_scale,
+    candidates_of,
+    check_kernel_choice,
+    choose_kernel_from,
     default_kernel,
+    is_automatic,
     problem_of,
+    single_kernel,
     solve,
 )
 from compositegp.means import Basis, Estimated, MeanModel, as_mean
@@ -39,7 +46,7 @@ from compositegp.prediction import (
     spread_of,
 )
 from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
-from compositegp.validation import check_count, check_kernel, check_points
+from compositegp.validation import check_count, check_points
 
 _TUNING_POINTS = 50_000  # rows that the prediction method learns from: whole partitions, at least one
 
@@ -74,6 +81,8 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     kernel_ : scikit-learn kernel
     mean_ : as `mean`, with the coefficients that were learned
     learning_result_ : LearningResult or None
+    kernel_comparison_ : KernelComparison or None
+        How the kernel was chosen; None where none were compared.
     n_samples_, n_features_in_ : int
     feature_names_in_ : array
         Where the data had names for their columns.
@@ -90,7 +99,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | Sequence[Kernel] | Mapping[str, Kernel] | str | None = None,
         *,
         mean: Any = None,
         target_transform: str | None = None,
@@ -137,24 +146,24 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             warn_caller(
                 f"The target is missing in {missing} of {n + missing} rows, which are left out.", UserWarning
             )
-        kernel, mean = self.kernel, as_mean(self.mean)
+        kernel, mean = single_kernel(self.kernel), as_mean(self.mean)
         if kernel is None:
             kernel = default_kernel(len(summaries[0].least))
             mean = as_mean("constant") if self.mean is None else mean
         terms = PartitionedTerms(parts, summaries, mean, self.conditioning_size)
-        result = None
+        result, comparison = None, None
         if self.learning is not None and len(kernel.theta):
-            result = self._learned(kernel, terms)
+            result, comparison = self._learned(kernel, terms, n)
             kernel, mean = result.kernel, as_mean(result.mean)
-        elif self.kernel is None:
+        elif is_automatic(self.kernel):
             points, targets = self._sample(terms, check_random_state(self.random_state).permutation(len(terms)))
             kernel = at_scale(kernel, np.concatenate(points), np.concatenate(targets))
         self._model = PartitionedModel(kernel, mean, parts, summaries, self.conditioning_size)
         self._lazy_parts = lazy
         self._transform = transform
         self._tunings: dict[str, NeighborhoodTuning] = {}
-        self._estimated = isinstance(as_mean(self.mean).coefficients, Basis) or self.kernel is None
-        self.learning_result_ = result
+        self._estimated = isinstance(as_mean(self.mean).coefficients, Basis) or is_automatic(self.kernel)
+        self.learning_result_, self.kernel_comparison_ = result, comparison
         self.n_samples_, self.n_features_in_ = n, len(summaries[0].least)
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -168,28 +177,32 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         drawn = dask.compute(*chosen)
         return [array for some in drawn for array in some[0]], [array for some in drawn for array in some[1]]
 
-    def _learned(self, kernel: Kernel, terms: PartitionedTerms) -> LearningResult:
+    def _learned(
+        self, kernel: Kernel, terms: PartitionedTerms, n: int
+    ) -> tuple[LearningResult, KernelComparison | None]:
         method = as_learning_method(self.learning)
         generator = check_random_state(self.random_state)
         order = generator.permutation(len(terms))
         points, targets = self._sample(terms, order)
         data = Observations.of(kernel, terms.mean, np.concatenate(points), np.concatenate(targets), None)
         stops = np.cumsum([len(part) for part in points])
-        problem = problem_of(
-            data,
-            np.split(np.arange(stops[-1]), stops[:-1]),
-            terms,
-            order,
-            start=method.start,
-            seed=int(generator.randint(2**31)),
-            n_jobs=None,
-            reporter=Reporter(None, bool(self.verbose), len(terms)),
-        )
-        result = solve(problem, method)
+        sample = np.split(np.arange(stops[-1]), stops[:-1])
+        seed, show = int(generator.randint(2**31)), bool(self.verbose)
+        candidates, comparison = candidates_of(self.kernel, data, method, n), None
+        if candidates:
+            result, comparison = choose_kernel_from(
+                candidates, data, sample, terms, order, method, seed=seed, n_jobs=None, verbose=show
+            )
+        else:
+            reporter = Reporter(None, show, len(terms))
+            problem = problem_of(
+                data, sample, terms, order, start=method.start, seed=seed, n_jobs=None, reporter=reporter
+            )
+            result = solve(problem, method)
         for message in result.messages:
-            if not (self.kernel is None and message.parameters):
+            if not (is_automatic(self.kernel) and message.parameters):
                 warn_caller(message.text, message.category)
-        return result
+        return result, comparison
 
     def predict_distribution(self, X: Any, *, latent: bool = False) -> PredictiveDistribution:
         """Predict the target as distributions.
@@ -230,7 +243,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             points, targets = self._tuning_sample()
             model = self._fitted()
             data = Observations.of(model.kernel, model.mean, points, targets, None)
-            given = as_mean(self.mean if self.mean is not None or self.kernel is not None else "constant")
+            given = as_mean("constant" if self.mean is None and is_automatic(self.kernel) else self.mean)
             fitted = FittedTerms(data, given, lambda: [], lambda _: Composite.full(len(points)))
             heavy_tails = isinstance(self._transform, IdentityTarget)
             found = method.tune(fitted, heavy_tails=heavy_tails, n_jobs=None)
@@ -284,8 +297,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return self.mean if mean.coefficients is None else mean.coefficients
 
     def _check_parameters(self) -> None:
-        if self.kernel is not None:
-            check_kernel(self.kernel)
+        check_kernel_choice(self.kernel)
         check_count(self.segment_size, "segment_size")
         check_count(self.conditioning_size, "conditioning_size", least=0)
         if not isinstance(self.segmentation, str) or self.segmentation not in SCHEMES:

@@ -9,7 +9,7 @@ from compositegp.backend import Floats
 from compositegp.composite import Evidence, Latent
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.fitting import choices_of
-from compositegp.learning import Average, RecursiveEstimate
+from compositegp.learning import Average, KernelComparison, RecursiveEstimate
 from compositegp.means import Basis, Constant, Estimated, Linear, MeanModel, as_mean
 from compositegp.posteriors import Belief, Whitened
 from compositegp.predictive import IdentityTarget, LogTarget, TransformedTarget
@@ -86,6 +86,7 @@ def _parts(model: FittedModel) -> dict[str, Any]:
         "tuning": model.tuning,
         "theta": None,
         "watched": None,
+        "comparison": None if model.comparison is None else model.comparison.to_values(),
     }
     if model.average is not None:
         estimate = model.average.estimate
@@ -154,6 +155,7 @@ def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> FittedMod
         segments,
         tuning=parts["tuning"],
         watched=None if parts["watched"] is None else _belief(parts["watched"], parts["kernel"], model),
+        comparison=_comparison(parts.get("comparison")),  # files of earlier versions have none
     )
     noise = fitted.noise_variance
     n, d = fitted.X.shape
@@ -166,6 +168,10 @@ def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> FittedMod
 
 def _plain(value: Floats) -> Any:
     return float(value) if value.ndim == 0 else value
+
+
+def _comparison(values: dict[str, Any] | None) -> KernelComparison | None:
+    return None if values is None else KernelComparison.from_values(values)
 
 
 def _average(parts: dict[str, Any]) -> Average:

@@ -12,7 +12,7 @@ from compositegp.composite import Composite, Observations, Score, total_score
 from compositegp.estimators.held_out import HeldOut
 from compositegp.estimators.term_choice import TermChoice
 from compositegp.kernels import noise_variance
-from compositegp.learning import Average, LearningResult
+from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief
 from compositegp.prediction import FittedTerms, PredictionMethod, Predictor
@@ -65,6 +65,8 @@ class FittedModel:
         About a fixed set of test points, where that is all that is kept.
     tuning : object or None
         What the prediction method has learned from the data; None where it has learned nothing, or not yet.
+    comparison : KernelComparison or None
+        How the kernel was chosen, where several were compared.
     """
 
     prediction: PredictionMethod
@@ -81,6 +83,7 @@ class FittedModel:
     result: LearningResult | None = None
     watched: Belief | None = None
     tuning: Any = None
+    comparison: KernelComparison | None = None
 
     @cached_property
     def own_segments(self) -> list[Indices]:

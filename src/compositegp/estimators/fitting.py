@@ -14,12 +14,17 @@ from compositegp.estimators.inputs import Training
 from compositegp.estimators.term_choice import TermChoice
 from compositegp.learning import (
     Average,
+    KernelComparison,
     LearningMethod,
     LearningResult,
     as_learning_method,
     at_scale,
+    candidates_of,
+    choose_kernel,
     default_kernel,
+    is_automatic,
     learn_from,
+    single_kernel,
 )
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.prediction import PredictionMethod, as_prediction_method
@@ -73,15 +78,16 @@ def choices_of(estimator: Any) -> Choices:
 def model_of(estimator: Any, training: Training) -> Model:
     """The model that an estimator's parameters describe, for its first data.
 
-    Without a kernel it is one at the data's own scale, around a constant that is to be estimated; several outputs are
-    then scaled to the same variance.
+    Of several kernels it has the first. Without a kernel it has the default one, at the data's own scale, around a
+    constant that is to be estimated; several outputs are then scaled to the same variance.
     """
     transform = as_target_transform(estimator.target_transform, training.y)
     mean = estimator.mean
     if hasattr(mean, "fit") and hasattr(mean, "transform"):
         mean = Basis(clone(mean).fit(training.X))
-    if estimator.kernel is not None:
-        return Model(TargetScale(transform, 0.0, 1.0), clone(estimator.kernel), as_mean(mean))
+    given = single_kernel(estimator.kernel)
+    if given is not None:
+        return Model(TargetScale(transform, 0.0, 1.0), clone(given), as_mean(mean))
     y = transform.forward(training.y)
     offset: Any = 0.0
     scale: Any = 1.0
@@ -99,13 +105,13 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
     choices = choices_of(estimator)
     target, kernel, mean = model_of(estimator, training)
     X, y = training.X, target.forward(training.y)
-    result, average = None, None
+    result, average, comparison = None, None, None
     if choices.learning is not None and len(kernel.theta):
         average = Average.empty(len(kernel.theta))
         if _can_learn(mean, X, y):
-            start = kernel if estimator.kernel is not None else default_kernel(X.shape[1])
+            start = default_kernel(X.shape[1]) if is_automatic(estimator.kernel) else kernel
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance)
-            result = _learn(estimator, choices, data, training.groups)
+            result, comparison = _learn(estimator, choices, data, training.groups)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -123,6 +129,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
         training.noise_variance,
         segments,
         result,
+        comparison=comparison,
     )
 
 
@@ -139,18 +146,25 @@ def _learnable(mean: MeanModel) -> MeanModel:
     return plugged_in(mean) if isinstance(mean.coefficients, Estimated) else mean
 
 
-def _learn(estimator: Any, choices: Choices, data: Observations, labels: Any) -> LearningResult:
-    assert choices.learning is not None
-    result = learn_from(
-        data,
-        choices.terms.source(data, labels, choices.learning.conditions),
-        choices.learning,
-        random_state=estimator.random_state,
-        n_jobs=estimator.n_jobs,
-        verbose=bool(estimator.verbose),
-    )
+def _learn(
+    estimator: Any, choices: Choices, data: Observations, labels: Any
+) -> tuple[LearningResult, KernelComparison | None]:
+    method = choices.learning
+    assert method is not None
+    source = choices.terms.source(data, labels, method.conditions)
+    options: Any = {
+        "random_state": estimator.random_state,
+        "n_jobs": estimator.n_jobs,
+        "verbose": bool(estimator.verbose),
+    }
+    comparison = None
+    candidates = candidates_of(estimator.kernel, data, method)
+    if candidates:
+        result, comparison = choose_kernel(candidates, data, source, method, **options)
+    else:
+        result = learn_from(data, source, method, **options)
     for message in result.messages:
         # A user has chosen none of the default kernel's parameters: an irrelevant column is not worth a warning.
-        if not (estimator.kernel is None and message.parameters):
+        if not (is_automatic(estimator.kernel) and message.parameters):
             warn_caller(message.text, message.category)
-    return result
+    return result, comparison

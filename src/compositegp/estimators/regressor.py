@@ -1,7 +1,8 @@
 """The estimator: scikit-learn's contract around learning, terms and predictions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -24,12 +25,20 @@ from compositegp.estimators.inputs import read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
 from compositegp.kernels import diagonal
-from compositegp.learning import LearningMethod, LearningResult, default_kernel
+from compositegp.learning import (
+    KernelComparison,
+    LearningMethod,
+    LearningResult,
+    check_kernel_choice,
+    default_kernel,
+    is_automatic,
+    single_kernel,
+)
 from compositegp.means import Estimated, as_mean
 from compositegp.posteriors import prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, PredictiveDistribution, as_target_transform
-from compositegp.validation import check_kernel, check_noise_variance, check_points
+from compositegp.validation import check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -42,9 +51,14 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel : scikit-learn kernel, optional
-        Covariance of the observations; a WhiteKernel part is their noise, and without one they are taken as exact. Left
-        out: Matérn 3/2 with one length scale for each column, and noise, around a constant that is estimated.
+    kernel : scikit-learn kernel, list or dict of kernels, "auto" or None
+        Covariance of the observations; a WhiteKernel part is their noise, and without one they are taken as exact.
+        Several kernels, in a list or by their names in a dict, are compared by likelihood over the same terms (see
+        `learning.choose_kernel`). None and "auto" compare `learning.kernel_family`: Matérn kernels of several
+        smoothness, RBF and sums, each with one length scale for each column, and noise, around a constant that is
+        estimated. Without a comparison it is Matérn 3/2: with fewer than 50 observations, without learning, and for
+        None where learning is by `FisherAverage`. `partial_fit` on its own compares nothing: it takes Matérn 3/2, or
+        the first of several kernels.
     mean : None, number, callable, "constant", "linear", Basis, Estimated or scikit-learn transformer
         Prior mean; of basis functions the coefficients are learned.
     target_transform : None, "log" or scikit-learn transformer
@@ -91,6 +105,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Scale and tails of errors as `Nearest` learned them.
     neighbor_curve_ : NeighborCurve or None
         Expected loss of log score by the number of neighbors, where `Nearest` chose it.
+    kernel_comparison_ : KernelComparison or None
+        How the kernel was chosen; None where `fit` compared none.
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X had names for its columns.
@@ -110,7 +126,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        kernel: Kernel | None = None,
+        kernel: Kernel | Sequence[Kernel] | Mapping[str, Kernel] | str | None = None,
         *,
         mean: Any = None,
         target_transform: Any = None,
@@ -200,7 +216,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 model = model if watch is None else keep_watch(model, watch)
             else:
                 model = self._current()
-            model = absorb(self, model, training)
+            model = absorb(self._with_one_kernel(model), model, training)
         self._model = model
         return self
 
@@ -501,6 +517,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tuning = self._fitted().tuning
         return tuning.curve if isinstance(tuning, NeighborhoodTuning) else None
 
+    def kernel_comparison_(self) -> KernelComparison | None:
+        """How the kernel was chosen: a table of the kernels that `fit` compared; None if it compared none."""
+        return self._fitted().comparison
+
     def _coefficients(self) -> tuple[Floats, Floats]:
         model = self._fitted()
         if model.watched is not None:
@@ -520,7 +540,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "learned from data. Call fit first."
             )
         Z = check_array(X, dtype=np.float64, order="C")
-        kernel = default_kernel(Z.shape[1]) if self.kernel is None else clone(self.kernel)
+        given = single_kernel(self.kernel)
+        kernel = default_kernel(Z.shape[1]) if given is None else clone(given)
         transform = as_target_transform(self.target_transform, np.ones(1))
         noise = new_noise(kernel, Z, latent, check_noise_variance(noise_variance, len(Z)))
         if joint:
@@ -532,8 +553,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
-        if self.kernel is not None:
-            check_kernel(self.kernel)
+        check_kernel_choice(self.kernel)
         choices_of(self)
         if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)):
             raise ValueError(f"n_jobs must be a whole number or None; found {self.n_jobs!r}.")
@@ -576,6 +596,14 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 elif hasattr(self, name):
                     delattr(self, name)
             raise
+
+    def _with_one_kernel(self, model: FittedModel) -> "CompositeGPRegressor":
+        """The regressor, for a segment: where several kernels are given, with the one that the model has."""
+        if self.kernel is None or isinstance(self.kernel, Kernel):
+            return self
+        one = copy(self)
+        one.kernel = None if is_automatic(self.kernel) else model.kernel
+        return one
 
     def _watched_points(self, model: FittedModel) -> Floats | None:
         watch = model.prediction.watch if isinstance(model.prediction, CompositeSum) else None

@@ -12,6 +12,16 @@ from compositegp.learning.hyperparameters import (
     problem_of,
     solve,
 )
+from compositegp.learning.kernel_choice import (
+    candidates_of,
+    check_kernel_choice,
+    choose_kernel,
+    choose_kernel_from,
+    is_automatic,
+    kernel_family,
+    single_kernel,
+)
+from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
 from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import Reporter
 from compositegp.learning.recursive_estimate import RecursiveEstimate
@@ -24,8 +34,10 @@ __all__ = [
     "SCALE_SEGMENTS",
     "Average",
     "BlockEstimate",
+    "ComparedKernel",
     "CompositeLikelihood",
     "FisherAverage",
+    "KernelComparison",
     "LearningMethod",
     "LearningResult",
     "LocalSegments",
@@ -34,12 +46,19 @@ __all__ = [
     "Reporter",
     "as_learning_method",
     "at_scale",
+    "candidates_of",
+    "check_kernel_choice",
+    "choose_kernel",
+    "choose_kernel_from",
     "default_kernel",
     "estimate_block",
+    "is_automatic",
+    "kernel_family",
     "learn",
     "learn_from",
     "maximize",
     "problem_of",
+    "single_kernel",
     "solve",
     "starting_kernel",
     "starting_points",

@@ -1,0 +1,379 @@
+"""The comparison of kernels: all on a few terms, and those that may still be the best on more and more of them."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from scipy.stats import norm
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, Indices, blas_threads_for, diagonals, fetch, solve_lower
+from compositegp.composite import Composite, Observations, Score, Stack, batches, factor_covariance
+from compositegp.kernels import DataScale, gram
+from compositegp.learning.fisher_scoring import Optimum, maximize
+from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
+from compositegp.learning.problem import LearningProblem
+from compositegp.learning.segment_reader import LocalReading, SegmentReading
+from compositegp.learning.starting_values import starting_kernel
+from compositegp.learning.warm_starts import warm_starts
+
+_FIRST_POINTS = 4096  # points that all the candidates are compared on
+_MOST_POINTS = 2**14  # points after which no more are read
+_FEWEST_BLOCKS = 4  # blocks that are read, at least
+_START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
+_PROBES = 128  # random vectors, over all blocks, for the Fisher information of a step
+_MOST_PROBES = 64  # random vectors in one block, at most
+_GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
+_FIRST_EVALUATIONS = 12  # of the kernel that is learned first, at most
+_EVALUATIONS = 10  # of each candidate in the first round, at most
+_MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
+_HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
+_SHRINKS = 0.5  # a maximization whose gains shrink faster than this is near its end
+_PIECES = 8  # pieces of the terms, at least, over which a standard error is found
+_KEPT = 2  # candidates that go on to a further round, at most
+_MOST_ROUNDS = 4
+_MATTERS = 0.001  # log likelihood a point that a further round has to promise, on average, to be worth its time
+
+
+def compare_kernels(
+    candidates: Mapping[str, Kernel],
+    problem: LearningProblem,
+    scale: DataScale | None,
+    report: Callable[[float, float, str], None] = lambda done, total, text: None,
+) -> KernelComparison:
+    """Compare kernels by their composite likelihood over the same terms: see `choose_kernel`.
+
+    Parameters
+    ----------
+    candidates : dict of str to scikit-learn kernel
+    problem : LearningProblem
+        Its kernel is the one that is learned first, where it begins.
+    scale : DataScale or None
+        Of the data; None begins every kernel where it is.
+    report : callable
+        Called with the number of candidates done, the number of all in this round, and a text.
+
+    Returns
+    -------
+    KernelComparison
+    """
+    began = time.perf_counter()
+    source = problem.terms
+    count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
+    start = problem.data.kernel
+    terms = FixedTerms(problem, count, start)
+    first = _Candidate("", start, start.theta, problem.coefficients, terms)
+    first.climb(terms, _FIRST_EVALUATIONS)
+    if first.error is not None:
+        raise first.error
+    terms, few = (FixedTerms(problem, some, first.at_optimum) for some in (count, min(count, _START_BLOCKS)))
+    learned: list[Kernel] = [first.at_optimum]
+    racing: list[_Candidate] = []
+    for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
+        report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
+        candidate = _begun(name, given, scale, learned, first.coefficients, few)
+        candidate.climb(terms, _EVALUATIONS, behind=max((one.log_likelihood for one in racing), default=-np.inf))
+        racing.append(candidate)
+        if candidate.error is None:
+            learned.append(candidate.at_optimum)
+    left: list[_Candidate] = []
+    for _ in range(_MOST_ROUNDS):
+        racing, out = _select(racing)
+        left += out
+        more = terms.n_points < _MOST_POINTS and count < len(source)
+        if not _undecided(racing) or not (more or any(one.last_gain > 0 for one in racing)):
+            break
+        if more:
+            count = min(2 * count, len(source))
+            terms = FixedTerms(problem, count, first.at_optimum)
+        for number, candidate in enumerate(racing):
+            report(number, len(racing), f"{candidate.name}, {round(terms.n_points)} points")
+            candidate.climb(terms, _MORE_EVALUATIONS)
+    winner = _winner(racing)
+    rows = sorted([*racing, *left], key=lambda one: (one is not winner, -one.terms.count, -one.difference))
+    seconds = time.perf_counter() - began
+    return KernelComparison(tuple(one.row(one is winner) for one in rows), first.at_optimum, seconds)
+
+
+class FixedTerms:
+    """Blocks on which kernels are compared: the same conditioning sets for all of them.
+
+    Parameters
+    ----------
+    problem : LearningProblem
+    count : int
+        How many blocks, in the order of the problem.
+    nearness : scikit-learn kernel
+        Conditioning sets are found in its length scales.
+    """
+
+    def __init__(self, problem: LearningProblem, count: int, nearness: Kernel) -> None:
+        self._problem, self._nearness = problem, nearness
+        self.count = count
+        self.reading = self._read(problem.order[:count])
+        self.share = count / len(problem.terms)
+        self.n_points = count * problem.terms.mean_size  # until the first score says
+
+    def score(self, kernel: Kernel, coefficients: Floats) -> Score:
+        """Log likelihood, gradient and Fisher information of all the blocks."""
+        each = int(np.clip(-(-_PROBES // self.reading.n_blocks), 1, _MOST_PROBES))
+        problem = self._problem
+        found = self.reading.score(kernel, coefficients, probes=each, seed=problem.seed, n_jobs=problem.n_jobs)
+        self.n_points = found.n_points
+        return found
+
+    def log_likelihoods(self, kernel: Kernel, coefficients: Floats) -> Floats:
+        """Log likelihoods of pieces of the blocks, the same pieces for every kernel: they add up to that of all.
+
+        A piece is a block or, where there are few blocks, a part of one. Of data that are elsewhere it is some blocks.
+        """
+        if isinstance(self.reading, LocalReading):
+            data, composite = self.reading.data.with_kernel(kernel), self.reading.composite
+            return local_log_likelihoods(data, composite, coefficients)
+        problem = self._problem
+        parts = [self._read(part) for part in np.array_split(problem.order[: self.count], _PIECES) if len(part)]
+        scores = [
+            part.score(kernel, coefficients, probes=0, seed=problem.seed, n_jobs=problem.n_jobs) for part in parts
+        ]
+        return np.array([score.log_likelihood for score in scores])
+
+    def _read(self, numbers: Indices) -> SegmentReading:
+        return self._problem.terms.read(numbers, self._nearness)
+
+
+def local_log_likelihoods(data: Observations, composite: Composite, coefficients: Floats) -> Floats:
+    """Log likelihoods of the blocks of a composite; where they are few, of consecutive points in each of them.
+
+    Parameters
+    ----------
+    data : Observations
+    composite : Composite
+    coefficients : array of shape (q, t)
+
+    Returns
+    -------
+    array of shape (pieces,)
+    """
+    parts = -(-_PIECES // composite.n_blocks)
+    found = []
+    with blas_threads_for(0):  # the same bits whatever the number of threads
+        for stack in composite.stacks:
+            for blocks in batches(len(stack), stack.indices.shape[1] ** 2):
+                for densities, weights in zip(
+                    _log_densities(data, stack[blocks], coefficients), stack[blocks].row_weights, strict=True
+                ):
+                    counted = weights != 0
+                    pieces = np.array_split((weights * densities)[counted], parts)
+                    found += [float(piece.sum()) for piece in pieces]
+    return np.array(found)
+
+
+def _log_densities(data: Observations, stack: Stack, coefficients: Floats) -> Floats:
+    """Log density of each point given those before it in its block, shape (blocks, n)."""
+    lower, _ = factor_covariance(data, stack, gram(data.kernel, data.rows("X", stack)))
+    columns = fetch(solve_lower(lower, data.rows("columns", stack)))
+    q, t = coefficients.shape
+    residuals = columns[..., q:] - columns[..., :q] @ coefficients
+    scales = np.log(fetch(diagonals(lower)))
+    return np.asarray(-0.5 * ((residuals**2).sum(-1) + t * math.log(2 * math.pi)) - t * scales)
+
+
+class _Enough(Exception):  # noqa: N818 (it ends a maximization, which is no error)
+    """A maximization has gone on for long enough."""
+
+
+@dataclass(eq=False)
+class _Candidate:
+    """A kernel in the comparison, and how far the maximization of its likelihood has come.
+
+    Attributes
+    ----------
+    name : str
+    kernel : scikit-learn kernel
+        With the bounds that hold.
+    theta, coefficients : arrays of shape (p,) and (q, t)
+        Where the maximization stands.
+    terms : FixedTerms
+        What it was last compared on.
+    score : Score or None
+        There.
+    error : LinAlgError or None
+        Why there is none.
+    pieces : array of shape (pieces,)
+        Log likelihoods of pieces of the terms.
+    last_gain : float
+        Log likelihood that the last step gained; 0 where the maximization has converged.
+    difference, standard_error : float
+        To the best, in all the points.
+    """
+
+    name: str
+    kernel: Kernel
+    theta: Floats
+    coefficients: Floats
+    terms: FixedTerms
+    score: Score | None = None
+    error: LinAlgError | None = None
+    pieces: Floats = field(default_factory=lambda: np.zeros(_PIECES))
+    last_gain: float = 0.0
+    n_evaluations: int = 0
+    seconds: float = 0.0
+    difference: float = -np.inf
+    standard_error: float = np.nan
+
+    @property
+    def at_optimum(self) -> Kernel:
+        """The kernel where the maximization stands."""
+        return self.kernel.clone_with_theta(self.theta)
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the terms that it was last compared on."""
+        return -np.inf if self.score is None else self.score.log_likelihood
+
+    @property
+    def criterion(self) -> float:
+        """Log likelihood less what p parameters gain by chance, p / 2, and less what their errors will cost.
+
+        Learned from all of N points, they cost p / (2 N) a point: with all the points this is Akaike's criterion.
+        """
+        return self.log_likelihood - 0.5 * len(self.theta) * (1 + self.terms.share)
+
+    def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf) -> None:
+        """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach."""
+        began = time.perf_counter()
+        begin = None
+        if terms is self.terms and self.score is not None:
+            begin = Optimum(self.theta, self.coefficients, self.score, False)
+        self.terms, self.score, self.last_gain = terms, None, 0.0
+        last = self.n_evaluations + most
+
+        def evaluate(theta: Floats, coefficients: Floats) -> Score:
+            if self.n_evaluations >= last:
+                raise _Enough
+            self.n_evaluations += 1
+            return terms.score(self.kernel.clone_with_theta(theta), coefficients)
+
+        def report(now: Optimum) -> None:
+            before = self.last_gain
+            if self.score is not None:
+                self.last_gain = now.score.log_likelihood - self.score.log_likelihood
+            self.theta, self.coefficients, self.score = now.theta, now.coefficients, now.score
+            # Gains that shrink to less than a half each time add up to no more than the last one.
+            shrinks = self.last_gain / before if before > 0 else 1.0
+            if (
+                shrinks < _SHRINKS
+                and now.score.log_likelihood + self.last_gain < behind - _HOPELESS * terms.n_points
+            ):
+                raise _Enough
+
+        try:
+            maximize(
+                evaluate,
+                self.theta,
+                self.coefficients,
+                self.kernel.bounds,
+                gain_tolerance=_GAIN,
+                report=report,
+                begin=begin,
+            )
+            self.last_gain = 0.0
+        except _Enough:
+            pass
+        except LinAlgError as error:
+            self.error = error
+        try:
+            if self.error is None:
+                self.pieces = terms.log_likelihoods(self.at_optimum, self.coefficients)
+        except LinAlgError as error:
+            self.error, self.score = error, None
+        self.seconds += time.perf_counter() - began
+
+    def row(self, chosen: bool) -> ComparedKernel:
+        """What a user sees of it."""
+        n = self.terms.n_points
+        return ComparedKernel(
+            self.name,
+            self.at_optimum,
+            self.coefficients,
+            self.log_likelihood / n,
+            self.difference / n,
+            self.standard_error / n,
+            round(n),
+            self.terms.count,
+            len(self.theta),
+            self.n_evaluations,
+            self.last_gain == 0 and self.error is None,
+            self.seconds,
+            chosen,
+        )
+
+
+def _begun(
+    name: str, kernel: Kernel, scale: DataScale | None, learned: list[Kernel], coefficients: Floats, few: FixedTerms
+) -> _Candidate:
+    """A candidate at the most likely of its starts."""
+    began = time.perf_counter()
+    if scale is None:
+        return _Candidate(name, kernel, kernel.theta, coefficients, few)
+    kernel = starting_kernel(kernel, scale)  # its bounds are those of the data's scale
+    starts = warm_starts(kernel, learned, scale)
+
+    def likelihood(theta: Floats) -> float:
+        try:
+            return float(few.log_likelihoods(kernel.clone_with_theta(theta), coefficients).sum())
+        except LinAlgError:
+            return -np.inf
+
+    theta = starts[0] if len(starts) == 1 else max(starts, key=likelihood)
+    return _Candidate(name, kernel, theta, coefficients, few, seconds=time.perf_counter() - began)
+
+
+def _select(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate]]:
+    """The candidates that may still be the best, the best first, and the others."""
+    ordered = sorted(racing, key=lambda one: -one.criterion)
+    best = ordered[0]
+    if best.error is not None:
+        raise best.error
+    possible = [one for one in ordered if one.error is None]
+    for one in possible:
+        one.difference = one.criterion - best.criterion
+        one.standard_error = _standard_error(one, best)
+    near = [one for one in possible if one.difference + one.last_gain >= -2 * one.standard_error]
+    most = sorted(near, key=lambda one: -(one.criterion + one.last_gain))[:_KEPT]
+    kept = [one for one in near if one is best or one in most]
+    return kept, [one for one in ordered if one not in kept]
+
+
+def _standard_error(one: _Candidate, other: _Candidate) -> float:
+    """Standard error of the difference of two log likelihoods, by the differences in the pieces of the terms."""
+    differences = one.pieces - other.pieces
+    return float(np.sqrt(len(differences)) * differences.std(ddof=1)) if len(differences) > 1 else 0.0
+
+
+def _winner(racing: list[_Candidate]) -> _Candidate:
+    """The simplest of the candidates that are as good as the best, the first, within one standard error."""
+    good = [one for one in racing if one.difference >= -one.standard_error]
+    return min(good, key=lambda one: (len(one.theta), -one.criterion))
+
+
+def _undecided(racing: list[_Candidate]) -> bool:
+    """Whether another candidate than the one that would now be chosen may gain enough to be worth a further round."""
+    winner = _winner(racing)
+    return any(
+        _expected_gain(one.criterion + one.last_gain - winner.criterion, _standard_error(one, winner))
+        > _MATTERS * winner.terms.n_points
+        for one in racing
+        if one is not winner
+    )
+
+
+def _expected_gain(difference: float, standard_error: float) -> float:
+    """What the better of two is expected to gain on the second, E max(0, d), for a difference d with Gaussian error."""
+    if standard_error == 0:
+        return max(0.0, difference)
+    z = difference / standard_error
+    return float(standard_error * norm.pdf(z) + difference * norm.cdf(z))
