@@ -1,5 +1,6 @@
 """What a regressor has learned: the model, the data, and how they predict."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from compositegp.kernels import noise_variance
 from compositegp.learning import Average, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief
-from compositegp.prediction import FittedTerms, PredictionMethod, Predictor
+from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, over_theta
 from compositegp.predictive import PredictiveDistribution, TargetTransform
 
 
@@ -106,9 +107,10 @@ class FittedModel:
     @cached_property
     def predictor(self) -> Predictor:
         """The prediction method at work on the data."""
-        return self.prediction.bind(
-            FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
-        )
+        fitted = FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
+        found = self.prediction.bind(fitted)
+        learned = self.average is not None and bool(self.average.estimate.known.any())
+        return over_theta(found, fitted) if learned else found
 
     def score(self, kernel: Kernel, n_jobs: int | None) -> Score:
         """Score of all the terms under a kernel, the coefficients of the mean as they are."""
@@ -125,7 +127,8 @@ class FittedModel:
         self, Z: Floats, *, latent: bool, extra_noise: Floats | None, joint: bool, variance: str, n_jobs: int | None
     ) -> PredictiveDistribution:
         """Predictive distribution at test points."""
-        noise = new_noise(self.kernel, Z, latent, extra_noise)
+        noise_of = noise_variance if self.watched is not None else self.predictor.noise_variance
+        noise = new_noise(self.kernel, Z, latent, extra_noise, noise_of)
         unit = {"transform": self.target.transform, "offset": self.target.offset, "output_scale": self.target.scale}
         if self.watched is not None:
             if variance == "honest":
@@ -145,10 +148,16 @@ class FittedModel:
         return {name: value for name, value in vars(self).items() if name not in computed}
 
 
-def new_noise(kernel: Kernel, Z: Floats, latent: bool, extra: Floats | None) -> Floats:
+def new_noise(
+    kernel: Kernel,
+    Z: Floats,
+    latent: bool,
+    extra: Floats | None,
+    noise_of: Callable[[Kernel, Floats], Floats] = noise_variance,
+) -> Floats:
     """Noise variances of new observations at `Z`: the kernel's, unless the latent is asked for, and what is added."""
     noise = np.zeros(len(Z)) if extra is None else extra
-    return noise if latent else np.asarray(noise + noise_variance(kernel, Z))
+    return noise if latent else np.asarray(noise + noise_of(kernel, Z))
 
 
 def _same_method(one: PredictionMethod, other: PredictionMethod) -> bool:

@@ -7,6 +7,7 @@ from compositegp.prediction.inducing_points import Inducing
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import Nearest
 from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
+from compositegp.prediction.theta_mixture import ThetaMixture, over_theta
 
 __all__ = [
     "SHORT_FORMS",
@@ -17,5 +18,7 @@ __all__ = [
     "Nearest",
     "PredictionMethod",
     "Predictor",
+    "ThetaMixture",
     "as_prediction_method",
+    "over_theta",
 ]

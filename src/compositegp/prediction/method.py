@@ -3,10 +3,13 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
 from compositegp.composite import Composite
+from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Marginals
 from compositegp.prediction.fitted_terms import FittedTerms
 
@@ -44,6 +47,10 @@ class Predictor(ABC):
         raise ValueError(
             f"variance='honest' has no closed form for prediction={self.method!r}. Use CompositeSum() or Nearest()."
         )
+
+    def noise_variance(self, kernel: Kernel, Z: Floats) -> Floats:
+        """Noise variances of new observations at `Z`, shape (M,): those of the kernel, with the learned θ."""
+        return np.asarray(noise_variance(kernel, Z))
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without results that can be computed again."""

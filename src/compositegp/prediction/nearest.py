@@ -46,6 +46,11 @@ class Nearest(PredictionMethod):
         For a mean whose coefficients are learned: whether each term estimates them from its own observations (universal
         kriging in a moving neighborhood) or takes those of all the data. ``auto`` does where there are 32 observations
         or more for each coefficient. It is robust to a mean that is not the same everywhere.
+    theta_uncertainty : bool or "auto"
+        Whether predictions take into account that hyper-parameters θ which were learned are uncertain: they are then a
+        mixture over 32 values of θ, weighted by their posterior (see `prediction.theta_posterior` for the weak prior),
+        and the noise of new observations is mixed likewise. It holds only where all the observations are one term.
+        ``auto`` does this with up to 500 observations.
 
     Examples
     --------
@@ -54,11 +59,16 @@ class Nearest(PredictionMethod):
     """
 
     def __init__(
-        self, n_neighbors: int = N_NEIGHBORS, group_size: int | None = None, local_mean: bool | str = "auto"
+        self,
+        n_neighbors: int = N_NEIGHBORS,
+        group_size: int | None = None,
+        local_mean: bool | str = "auto",
+        theta_uncertainty: bool | str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.group_size = group_size
         self.local_mean = local_mean
+        self.theta_uncertainty = theta_uncertainty
 
     def check(self) -> None:
         """Check the parameters."""
@@ -67,6 +77,8 @@ class Nearest(PredictionMethod):
             check_count(self.group_size, "group_size")
         if not isinstance(self.local_mean, bool) and self.local_mean != "auto":
             raise ValueError(f'local_mean must be True, False or "auto"; found {self.local_mean!r}.')
+        if not isinstance(self.theta_uncertainty, bool) and self.theta_uncertainty != "auto":
+            raise ValueError(f'theta_uncertainty must be True, False or "auto"; found {self.theta_uncertainty!r}.')
 
     def bind(self, fitted: FittedTerms) -> Predictor:
         """The predictor for fitted data."""
