@@ -47,10 +47,11 @@ class Nearest(PredictionMethod):
         kriging in a moving neighborhood) or takes those of all the data. ``auto`` does where there are 32 observations
         or more for each coefficient. It is robust to a mean that is not the same everywhere.
     theta_uncertainty : bool or "auto"
-        Whether predictions take into account that hyper-parameters θ which were learned are uncertain: they are then a
-        mixture over 32 values of θ, weighted by their posterior (see `prediction.theta_posterior` for the weak prior),
-        and the noise of new observations is mixed likewise. It holds only where all the observations are one term.
-        ``auto`` does this with up to 500 observations.
+        Whether predictions take into account that learned hyper-parameters θ are uncertain. They are then a mixture
+        over 32 values of θ, weighted by their posterior under a weak prior: log θ has a standard deviation of 2 around
+        values of the data's own scale. Standard deviations, covariances and draws are those of a normal distribution
+        with the mixture's mean and covariance; the noise of new observations is averaged over θ. ``auto``: with up to
+        500 observations. It has an effect only if all the observations are one term and θ was learned.
 
     Examples
     --------

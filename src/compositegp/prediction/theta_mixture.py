@@ -1,4 +1,4 @@
-"""Prediction with few observations: a mixture over values of the hyper-parameters θ that the data leave open."""
+"""Prediction with few observations: a mixture over values of the hyper-parameters θ, which are then uncertain."""
 
 from functools import cached_property
 
@@ -15,11 +15,11 @@ from compositegp.prediction.nearest import ExactPredictor, Nearest
 from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
 
 MOST_OBSERVATIONS = 500
-"""Observations up to which ``theta_uncertainty="auto"`` mixes. With more, θ is known well enough."""
+"""Up to this many observations ``theta_uncertainty="auto"`` mixes. With more the effect is small."""
 
 
 def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
-    """A predictor that takes into account how uncertain θ is; the same one where it is not to do so.
+    """A predictor that takes the uncertainty of θ into account; the given one if its method does not ask for that.
 
     Parameters
     ----------
@@ -30,6 +30,20 @@ def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
     Returns
     -------
     Predictor
+
+    Examples
+    --------
+    >>> from compositegp.composite import Observations
+    >>> from compositegp.means import as_mean
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> data = Observations.checked(RBF(2.0) + WhiteKernel(0.1), X, np.sin(X[:, 0]), mean=None, noise_variance=None)
+    >>> fitted = FittedTerms(data, as_mean(None), list, Composite)
+    >>> mixed = over_theta(Nearest().bind(fitted), fitted)
+    >>> type(mixed).__name__, mixed.marginals(X[:2], None).mean.shape
+    ('ThetaMixture', (2,))
+    >>> type(over_theta(Nearest(theta_uncertainty=False).bind(fitted), fitted)).__name__
+    'ExactPredictor'
     """
     method = predictor.method
     if not isinstance(predictor, ExactPredictor) or not isinstance(method, Nearest):
@@ -43,9 +57,9 @@ def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
 class ThetaMixture(Predictor):
     """The exact Gaussian process, averaged over values of θ by their posterior weights.
 
-    With weights w_i, the mean is Σ w_i m_i, and the variance Σ w_i (v_i + (m_i − mean)²); that of t outputs is shared,
-    and has the mean of the squares over them. Coefficients of the mean are estimated under every θ. Where the
-    covariance is singular at the learned θ, this predicts as the predictor for that θ.
+    With means m_i, variances v_i and weights w_i, the mean is Σ w_i m_i and the variance Σ w_i (v_i + (m_i − mean)²).
+    Several outputs share a variance, with the mean over the outputs of (m_i − mean)². Unknown coefficients of the mean
+    are estimated under each θ. If the covariance is singular at the learned θ, predictions are made under that θ alone.
 
     Parameters
     ----------
@@ -103,7 +117,7 @@ class ThetaMixture(Predictor):
         return self._plug_in.terms(Z)
 
     def honest_variance(self, Z: Floats, claimed: Marginals) -> Floats:
-        """What is claimed."""
+        """The claimed variances: they already contain the uncertainty of θ."""
         return claimed.variance
 
     def noise_variance(self, kernel: Kernel, Z: Floats) -> Floats:

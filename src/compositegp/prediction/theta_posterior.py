@@ -1,9 +1,9 @@
-"""What a few observations tell of the hyper-parameters θ: values of θ with weights, by importance sampling.
+"""Which values of the hyper-parameters θ a few observations allow: some values with weights, by importance sampling.
 
 With few observations the likelihood of θ is wide, not symmetric, and often largest at a bound (noise of zero, or an
-infinite length scale). A weak prior in log θ makes the posterior proper. Around its mode a normal distribution that has
-a width of its own to each side of every direction proposes values of θ, and the ratio of the posterior to the proposal
-weighs them.
+infinite length scale). A weak prior of log θ makes the posterior proper. Values are proposed around its mode, by a
+normal distribution with different widths below and above the mode in each direction. Each value is weighted by the
+ratio of the posterior density to the density that it was proposed with.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from compositegp.means import (
 _PRIOR_SPREAD = 2.0  # standard deviation of log θ before the data: a factor of 7 up or down
 _PRIOR_NOISE = 3.0  # center of the prior of noise, over where learning begins: 0.3 of the target's variance
 _DRAWS = 32  # values of θ
-_EFFECTIVE = 8.0  # equally weighted draws that the weights are worth, at least: they are tempered to that
+_EFFECTIVE = 8.0  # the least effective number of draws, 1 / Σ w²; weights are tempered to reach it
 _PROPOSAL_SPREAD = 1.2  # width of the proposal, over that of the posterior
 _WIDTHS = (0.3, 2.0)  # width of the posterior to one side, over that of the normal distribution at its mode
 _LEAST_WEIGHT = 1e-3  # draws of less weight than this part of the largest are left out
@@ -59,18 +59,18 @@ class WeightedKernel(NamedTuple):
 
 
 def weighted_kernels(data: Observations) -> list[WeightedKernel]:
-    """Kernels with likely values of θ, given the data, and their weights.
+    """Kernels with values of θ that are likely given the data, and their weights.
 
     Parameters
     ----------
     data : Observations
-        Their kernel has the learned values of θ. Coefficients of the mean that are not known have been left as they
-        were given, and are integrated over.
+        The kernel has the learned values of θ. Unknown coefficients of the mean (a `Basis`) are integrated over; those
+        of an `Estimated` are taken as known.
 
     Returns
     -------
     list of WeightedKernel
-        Empty where the data do not tell: the covariance is singular at the learned values.
+        Empty if the covariance is singular in double precision at the learned values.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def log_marginal_likelihood(data: Observations, factored: FactoredStack) -> floa
     prior = gaussian_prior(known, q)
     normal = NormalEquations(functions.T @ functions, functions.T @ targets).with_prior(prior)
     explained = float((normal.coefficients * normal.moment).sum())
-    # Directions in which basis functions cannot be told apart are the same ones for every θ: they are left out.
+    # If basis functions cannot be distinguished, the directions without information are the same for every θ.
     rank = int(np.linalg.matrix_rank(data.basis)) if prior is None else q
     sizes = np.sqrt((data.basis**2).sum(axis=0))
     units = np.where(sizes > 0, sizes, 1.0)
@@ -275,7 +275,7 @@ def find_mode(posterior: ThetaPosterior) -> tuple[Floats, Floats]:
 
 
 def tempered_weights(log_ratios: Floats) -> Floats:
-    """Weights in proportion to the ratios, to a power of one, or less where a few draws would have all the weight.
+    """Weights in proportion to a power of the ratios: one, or less if otherwise a few draws had all the weight.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def tempered_weights(log_ratios: Floats) -> Floats:
     Returns
     -------
     array of shape (draws,)
-        They add up to one and are worth at least 8 equally weighted draws.
+        They add up to one, and 1 / Σ w² is at least 8 if more than 8 ratios are positive.
 
     Examples
     --------
