@@ -1,5 +1,6 @@
 """What a regressor has learned: the model, the data, and how they predict."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from compositegp.kernels import noise_variance
 from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief
-from compositegp.prediction import FittedTerms, PredictionMethod, Predictor
+from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, over_theta
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 
@@ -113,9 +114,10 @@ class FittedModel:
     @cached_property
     def predictor(self) -> Predictor:
         """The prediction method at work on the data."""
-        if self.tuning is None:
-            return self.prediction.bind(self._fitted_terms)
-        return self.prediction.bind(self._fitted_terms, self.tuning)
+        fitted = self._fitted_terms
+        found = self.prediction.bind(fitted) if self.tuning is None else self.prediction.bind(fitted, self.tuning)
+        learned = self.average is not None and bool(self.average.estimate.known.any())
+        return over_theta(found, fitted) if learned else found
 
     @property
     def _fitted_terms(self) -> FittedTerms:
@@ -144,7 +146,8 @@ class FittedModel:
         self, Z: Floats, *, latent: bool, extra_noise: Floats | None, joint: bool, variance: str, n_jobs: int | None
     ) -> PredictiveDistribution:
         """Predictive distribution at test points."""
-        noise = new_noise(self.kernel, Z, latent, extra_noise)
+        noise_of = noise_variance if self.watched is not None else self.predictor.noise_variance
+        noise = new_noise(self.kernel, Z, latent, extra_noise, noise_of)
         unit = {"transform": self.target.transform, "offset": self.target.offset, "output_scale": self.target.scale}
         if self.watched is not None:
             if variance == "honest":
@@ -191,10 +194,16 @@ class FittedModel:
         return {name: value for name, value in vars(self).items() if name not in computed}
 
 
-def new_noise(kernel: Kernel, Z: Floats, latent: bool, extra: Floats | None) -> Floats:
+def new_noise(
+    kernel: Kernel,
+    Z: Floats,
+    latent: bool,
+    extra: Floats | None,
+    noise_of: Callable[[Kernel, Floats], Floats] = noise_variance,
+) -> Floats:
     """Noise variances of new observations at `Z`: the kernel's, unless the latent is asked for, and what is added."""
     noise = np.zeros(len(Z)) if extra is None else extra
-    return noise if latent else np.asarray(noise + noise_variance(kernel, Z))
+    return noise if latent else np.asarray(noise + noise_of(kernel, Z))
 
 
 def _same_method(one: PredictionMethod, other: PredictionMethod) -> bool:

@@ -517,6 +517,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tuning = self._fitted().tuning
         return tuning.curve if isinstance(tuning, NeighborhoodTuning) else None
 
+    @property
     def kernel_comparison_(self) -> KernelComparison | None:
         """How the kernel was chosen: a table of the kernels that `fit` compared; None if it compared none."""
         return self._fitted().comparison

@@ -8,6 +8,7 @@ from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import Nearest
 from compositegp.prediction.neighborhood_tuning import NeighborCurve, NeighborhoodTuning, spread_of
 from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
+from compositegp.prediction.theta_mixture import ThetaMixture, over_theta
 
 __all__ = [
     "SHORT_FORMS",
@@ -20,6 +21,8 @@ __all__ = [
     "NeighborhoodTuning",
     "PredictionMethod",
     "Predictor",
+    "ThetaMixture",
     "as_prediction_method",
+    "over_theta",
     "spread_of",
 ]

@@ -3,10 +3,13 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
 from compositegp.composite import Composite
+from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Marginals, Surrounded
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.predictive import Family, Normal
@@ -62,6 +65,10 @@ class Predictor(ABC):
             Noise variances of the observations to predict.
         """
         return 1.0, Normal()
+
+    def noise_variance(self, kernel: Kernel, Z: Floats) -> Floats:
+        """Noise variances of new observations at `Z`, shape (M,): those of the kernel, with the learned θ."""
+        return np.asarray(noise_variance(kernel, Z))
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without results that can be computed again."""

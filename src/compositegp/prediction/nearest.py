@@ -63,6 +63,12 @@ class Nearest(PredictionMethod):
     calibration : "local" or None
         ``local``: scale and tails of the predictive distribution are learned from training points that are predicted
         at many distances, and depend on the errors made nearby (see `Calibration`). None: the Gaussian of the model.
+    theta_uncertainty : bool or "auto"
+        Whether predictions take into account that learned hyper-parameters θ are uncertain. They are then a mixture
+        over 32 values of θ, weighted by their posterior under a weak prior: log θ has a standard deviation of 2 around
+        values of the data's own scale. Standard deviations, covariances and draws are those of a normal distribution
+        with the mixture's mean and covariance; the noise of new observations is averaged over θ. ``auto``: with up to
+        500 observations. It has an effect only if all the observations are one term and θ was learned.
 
     Examples
     --------
@@ -76,11 +82,13 @@ class Nearest(PredictionMethod):
         group_size: int | None = None,
         local_mean: bool | str = "auto",
         calibration: str | None = "local",
+        theta_uncertainty: bool | str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.group_size = group_size
         self.local_mean = local_mean
         self.calibration = calibration
+        self.theta_uncertainty = theta_uncertainty
 
     def check(self) -> None:
         """Check the parameters."""
@@ -92,6 +100,8 @@ class Nearest(PredictionMethod):
             raise ValueError(f'local_mean must be True, False or "auto"; found {self.local_mean!r}.')
         if self.calibration not in ("local", None):
             raise ValueError(f'calibration must be "local" or None; found {self.calibration!r}.')
+        if not isinstance(self.theta_uncertainty, bool) and self.theta_uncertainty != "auto":
+            raise ValueError(f'theta_uncertainty must be True, False or "auto"; found {self.theta_uncertainty!r}.')
 
     def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Learn how many neighbors are enough, how much the mean varies, and how large errors are."""

@@ -1,0 +1,139 @@
+"""Prediction with few observations: a mixture over values of the hyper-parameters θ, which are then uncertain."""
+
+from functools import cached_property
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, blas_threads_for, psd_root, use_device
+from compositegp.composite import Composite
+from compositegp.kernels import noise_variance
+from compositegp.posteriors import Belief, Marginals, Surrounded, exact_belief, exact_marginals
+from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
+from compositegp.prediction.method import Predictor
+from compositegp.prediction.nearest import ExactPredictor, Nearest
+from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
+
+MOST_OBSERVATIONS = 500
+"""Up to this many observations ``theta_uncertainty="auto"`` mixes. With more the effect is small."""
+
+
+def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
+    """A predictor that takes the uncertainty of θ into account; the given one if its method does not ask for that.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Under the learned θ.
+    fitted : FittedTerms
+
+    Returns
+    -------
+    Predictor
+
+    Examples
+    --------
+    >>> from compositegp.composite import Observations
+    >>> from compositegp.means import as_mean
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> X = np.linspace(0, 6, 20)[:, None]
+    >>> data = Observations.checked(RBF(2.0) + WhiteKernel(0.1), X, np.sin(X[:, 0]), mean=None, noise_variance=None)
+    >>> fitted = FittedTerms(data, as_mean(None), list, Composite)
+    >>> mixed = over_theta(Nearest().bind(fitted), fitted)
+    >>> type(mixed).__name__, mixed.marginals(X[:2], None).mean.shape
+    ('ThetaMixture', (2,))
+    >>> type(over_theta(Nearest(theta_uncertainty=False).bind(fitted), fitted)).__name__
+    'ExactPredictor'
+    """
+    method = predictor.method
+    if not isinstance(predictor, ExactPredictor) or not isinstance(method, Nearest):
+        return predictor
+    wanted = method.theta_uncertainty
+    if wanted == "auto":
+        wanted = len(fitted.data.X) <= MOST_OBSERVATIONS
+    return ThetaMixture(predictor, fitted) if wanted else predictor
+
+
+class ThetaMixture(Predictor):
+    """The exact Gaussian process, averaged over values of θ by their posterior weights.
+
+    With means m_i, variances v_i and weights w_i, the mean is Σ w_i m_i and the variance Σ w_i (v_i + (m_i − mean)²).
+    Several outputs share a variance, with the mean over the outputs of (m_i − mean)². Unknown coefficients of the mean
+    are estimated under each θ. If the covariance is singular at the learned θ, predictions are made under that θ alone.
+
+    Parameters
+    ----------
+    plug_in : Predictor
+        The exact Gaussian process under the learned θ.
+    fitted : FittedTerms
+    """
+
+    def __init__(self, plug_in: Predictor, fitted: FittedTerms) -> None:
+        self.method = plug_in.method
+        self._plug_in = plug_in
+        self._data = fitted.undetermined
+
+    @cached_property
+    def _cached_members(self) -> list[WeightedKernel]:
+        with use_device(None), blas_threads_for(len(self._data.X)):
+            return weighted_kernels(self._data)
+
+    def prepare(self) -> None:
+        """Find the values of θ and their weights."""
+        if not self._cached_members:
+            self._plug_in.prepare()
+
+    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
+        """Predict each point under every θ."""
+        members = self._cached_members
+        if not members:
+            return self._plug_in.marginals(Z, n_jobs)
+        with use_device(None):
+            found = [exact_marginals(member.data, member.factored, Z) for member in members]
+        weights = np.array([member.weight for member in members])
+        mean, deviations = _mean_and_deviations(weights, [one.mean for one in found])
+        variance = weights @ np.array([one.variance for one in found])
+        return Marginals(mean, variance + weights @ (deviations**2).mean(axis=2))
+
+    def joint(self, Z: Floats) -> Belief:
+        """The covariance of the mixture: Σ w_i (C_i + (m_i − mean) (m_i − mean)ᵀ)."""
+        members = self._cached_members
+        if not members:
+            return self._plug_in.joint(Z)
+        with use_device(None), blas_threads_for(len(Z)):
+            covariance, means = np.zeros((len(Z), len(Z))), []
+            for member in members:
+                belief = exact_belief(member.data, member.factored, Z)
+                covariance += member.weight * belief.covariance
+                means.append(belief.mean)
+            weights = np.array([member.weight for member in members])
+            mean, deviations = _mean_and_deviations(weights, means)
+            spread = np.sqrt(weights / deviations.shape[2])[:, None, None] * deviations
+            root = np.moveaxis(spread, 1, 0).reshape(len(Z), -1)
+            return Belief(mean, np.concatenate([psd_root(covariance), root], axis=1))
+
+    def terms(self, Z: Floats) -> tuple[Composite, Floats | None]:
+        """One term."""
+        return self._plug_in.terms(Z)
+
+    def honest_variance(self, Z: Floats, claimed: Marginals | Surrounded) -> Floats:
+        """The claimed variances: they already contain the uncertainty of θ."""
+        return claimed.variance
+
+    def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
+        """Training points predicted without themselves and their K nearest, under the learned θ."""
+        return self._plug_in.held_out(n_jobs, seed)
+
+    def noise_variance(self, kernel: Kernel, Z: Floats) -> Floats:
+        """The mean of the noise variances under every θ."""
+        members = self._cached_members
+        if not members:
+            return super().noise_variance(kernel, Z)
+        return np.asarray(sum(member.weight * noise_variance(member.data.kernel, Z) for member in members))
+
+
+def _mean_and_deviations(weights: Floats, means: list[Floats]) -> tuple[Floats, Floats]:
+    """Mean of means, as they are shaped, and the deviations from it: shape (members, M, t)."""
+    stacked = np.array(means)
+    mean = np.tensordot(weights, stacked, axes=1)
+    return mean, (stacked - mean).reshape(*stacked.shape[:2], -1)
