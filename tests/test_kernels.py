@@ -278,7 +278,7 @@ def test_wrong_number_of_length_scales():
         (RationalQuadratic(2.0), [0.5, 0.5]),
         (WhiteKernel(9.0) + 3.0 * RBF([0.5, 4.0]), [2, 0.25]),
         (RBF(1.0) * RBF([1.0, 2.0]), np.sqrt([2, 1.25])),
-        (3.0 * RBF(1.0) + 1.0 * RBF(0.5), np.sqrt([1.75, 1.75])),
+        (3.0 * RBF(1.0) + 1.0 * RBF(0.5), np.full(2, ((3 + np.sqrt(2)) / 4) ** 2)),
         (OnColumns(RBF(0.5), 1), [0, 2]),
         (ExpSineSquared(), [1, 1]),
         (ExpSineSquared() * RBF(0.5), [2, 2]),

@@ -20,6 +20,8 @@ from compositegp.backend import Floats
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.evaluation import rule
 
+_SHARE = 0.25  # power of inverse squared length scales by which parts of a sum are averaged
+
 
 def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
     """Points in units of the kernel's length scales, so that Euclidean distance says which are near to the kernel.
@@ -101,7 +103,9 @@ def _constant(kernel: Kernel, d: int) -> tuple[float, Floats]:
 def _sum(kernel: Kernel, d: int) -> tuple[float, Floats]:
     (variance1, inverse1), (variance2, inverse2) = metric(kernel.k1, d), metric(kernel.k2, d)
     variance = variance1 + variance2
-    return variance, (variance1 * inverse1 + variance2 * inverse2) / (variance or 1.0)
+    # A power mean of the inverse length scales. With their squares a rough part of little variance would decide alone.
+    mean = (variance1 * inverse1**_SHARE + variance2 * inverse2**_SHARE) / (variance or 1.0)
+    return variance, mean ** (1 / _SHARE)
 
 
 @rule(metric, Product, inherited=True)

@@ -51,7 +51,7 @@ class Nearest(PredictionMethod):
     ----------
     n_neighbors : int or "auto"
         Observations in the term. ``auto``: the smallest number, up to 512, whose expected log score is within 0.0005
-        nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.01.
+        nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02.
     group_size : int, optional
         Test points that share their nearest observations, at most. By default 32 in up to four columns (fewer where
         they are not close together), and 1 in more.
