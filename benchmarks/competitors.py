@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from compositegp import CompositeGPRegressor, CompositeSum
+from compositegp import Committee, CompositeGPRegressor, CompositeSum, FisherAverage, Inducing
+from compositegp.predictive import PredictiveDistribution, score_predictions
 
 Prediction = tuple[np.ndarray, np.ndarray]
 
@@ -38,6 +39,11 @@ class Task:
     def kernel(self):
         """One length scale for each column, a variance and noise."""
         return ConstantKernel() * Matern(np.ones(self.X.shape[1]), nu=self.nu) + WhiteKernel()
+
+
+def scores(mean: np.ndarray, std: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Scores of Gaussian predictions: RMSE, MAE, CRPS, log score, and coverage of 95 % intervals."""
+    return score_predictions(PredictiveDistribution(mean, std), y, levels=(0.95,))
 
 
 def ours(**options) -> Callable[[Task], Prediction]:
@@ -218,9 +224,9 @@ PLAIN = {"conditioning_size": 0, "segment_size": 512, "prediction": CompositeSum
 COMPETITORS: dict[str, Callable[[Task], Prediction]] = {
     "compositegp (default)": ours(),
     "compositegp, plain CGP": ours(**PLAIN),
-    "compositegp, fisher_average + CGP": ours(**PLAIN, learning="fisher_average"),
-    "compositegp, rBCM": ours(**PLAIN | {"prediction": "rbcm"}),
-    "compositegp, FITC 512": ours(prediction="fitc", inducing=512),
+    "compositegp, fisher_average + CGP": ours(**PLAIN, learning=FisherAverage()),
+    "compositegp, rBCM": ours(**PLAIN | {"prediction": Committee("rbcm")}),
+    "compositegp, FITC 512": ours(prediction=Inducing(512)),
     "GPBoost, Vecchia 20": gpboost("vecchia", num_neighbors=20),
     "GPyTorch, SVGP 512": gpytorch_svgp,
     "scikit-learn, exact on 3,000": scikit_learn_subset,

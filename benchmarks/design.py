@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
 from timing import machine
 
-from compositegp import Composite, CompositeGPRegressor, Nearest, analysis, learn, plotting, posterior, segment
+from compositegp import Composite, CompositeGPRegressor, analysis, learn, plotting, posterior, segment
 from compositegp.design import choose_segmentation
 
 OPTIONS = {"sizes": (128, 512), "conditioning_sizes": (0, 256), "n_neighbors": (64, 256, 512)}
@@ -25,9 +25,7 @@ def measure(kernel, X, ys, Z, plan, exact):
     errors, seconds = [], []
     for y, best in zip(ys, exact, strict=True):
         began = time.perf_counter()
-        model = CompositeGPRegressor(
-            kernel, learning=None, prediction=Nearest(group_size=None), **plan.parameters
-        ).fit(X, y)
+        model = CompositeGPRegressor(kernel, learning=None, **plan.parameters).fit(X, y)
         errors.append(np.mean((model.predict(Z) - best) ** 2))
         seconds.append(time.perf_counter() - began)
     return np.mean(errors), min(seconds)

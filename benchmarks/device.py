@@ -26,7 +26,8 @@ from compositegp.backend import cholesky, current_device
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import gram
 
-SIZE, COLUMNS, NEIGHBOURS = 512, 8, 256
+SIZE, COLUMNS, NEIGHBORS = 512, 8, 256
+NO_COEFFICIENTS = np.zeros((0, 1))  # of a mean that is zero
 TRUTH = 1.0 * Matern(np.linspace(0.6, 2.0, COLUMNS), nu=1.5) + WhiteKernel(0.1)
 
 
@@ -126,8 +127,8 @@ def main() -> None:
 
         # docs/scale.md: n³ for the factor and the inverse; the Gram matrix written, and read once for each of them
         floor = max(b * n**3 / rate, 3 * b * element / bandwidth)
-        whole = seconds(lambda: total_score(data, composite, np.zeros(0)))
-        probed = seconds(lambda: total_score(data, composite, np.zeros(0), probes=1))
+        whole = seconds(lambda: total_score(data, composite, NO_COEFFICIENTS))
+        probed = seconds(lambda: total_score(data, composite, NO_COEFFICIENTS, probes=1))
         report = [
             (
                 "Gram matrices and Cholesky factors alone",
@@ -142,7 +143,7 @@ def main() -> None:
         result = learn(start, X, y, segments, learning=CompositeLikelihood(tolerance=0.02), conditioning_size=0)
         report.append(("learning to 2 %", time.perf_counter() - began, None))
         Z = np.random.default_rng(2).uniform(0, 4, size=(arguments.tests, COLUMNS))
-        m, k = len(Z), NEIGHBOURS
+        m, k = len(Z), NEIGHBORS
         floor = max(
             (m * k**3 / 3 + 2.0 * m * N * COLUMNS) / rate, (2 * m * k * k * 8 + 2.0 * m * N * 8) / bandwidth
         )
@@ -150,12 +151,12 @@ def main() -> None:
         report.append((f"{m:,} test points by the nearest {k}", predict, floor))
         report_batch = current_device().batch_elements // n**2
     few = Composite.marginal(segments[: arguments.processor])
-    total_score(data, few, np.zeros(0))
+    total_score(data, few, NO_COEFFICIENTS)
     began = time.perf_counter()
-    expected = total_score(data, few, np.zeros(0))
+    expected = total_score(data, few, NO_COEFFICIENTS)
     processor = (time.perf_counter() - began) * b / arguments.processor
     with use_device(arguments.device):
-        found = total_score(data, few, np.zeros(0))
+        found = total_score(data, few, NO_COEFFICIENTS)
     print("| what | seconds | floor | over the floor |\n|---|---|---|---|")
     for what, took, least in report:
         print(f"| {what} | {took:.3f} | " + (f"{least:.3f} | {took / least:.1f} |" if least else "| |"))

@@ -13,12 +13,11 @@ import sys
 import time
 
 import data
-from competitors import COMPETITORS, Task, missing, run
+from competitors import COMPETITORS, Task, missing, run, scores
 from isolation import watch
-from scores import scores
 from timing import machine
 
-COLUMNS = ("RMSE", "MAE", "NLPD", "CRPS", "interval", "coverage")
+COLUMNS = ("RMSE", "MAE", "CRPS", "log score", "coverage 95 %")
 DATA = {"elevators": (1.5, None), "pol": (1.5, None), "satellite": (0.5, "linear")}  # smoothness, mean
 
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from scores import scores
+from competitors import scores
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, WhiteKernel
 

@@ -17,6 +17,8 @@ from compositegp import Composite, CompositeLikelihood, conditioning_sets, learn
 from compositegp.backend import blas_threads_for
 from compositegp.composite import Observations, total_score
 
+NO_COEFFICIENTS = np.zeros((0, 1))  # of a mean that is zero
+
 
 def a_pass_against_lapack():
     print("\nLog likelihood and gradient against potrf + potri of the same matrices (8 columns, one core)")
@@ -32,9 +34,9 @@ def a_pass_against_lapack():
                 dpotri(dpotrf(K.T, lower=0, clean=0)[0], lower=0, overwrite_c=1)
 
         with blas_threads_for(0):
-            whole = best(lambda d=data, c=composite: total_score(d, c, np.zeros(0)))
+            whole = best(lambda d=data, c=composite: total_score(d, c, NO_COEFFICIENTS))
             least = best(bare)
-            informed = best(lambda d=data, c=composite: total_score(d, c, np.zeros(0), probes=2))
+            informed = best(lambda d=data, c=composite: total_score(d, c, NO_COEFFICIENTS, probes=2))
         print(
             f"  N_k = {size:4d}: {whole / count * 1e3:7.2f} ms a segment, LAPACK {least / count * 1e3:7.2f} ms: "
             f"{whole / least:.2f} ×; with the Fisher information {informed / least:.2f} ×"
@@ -45,8 +47,8 @@ def processes():
     X, y, kernel = field(96 * 512, 8)
     composite = Composite.marginal(segment(X, 512))
     data = Observations.checked(kernel, X, y, mean=None, noise_variance=None)
-    total_score(data, composite, np.zeros(0), n_jobs=2)  # starts the processes
-    one, two = (best(lambda n=n: total_score(data, composite, np.zeros(0), n_jobs=n), 3) for n in (1, 2))
+    total_score(data, composite, NO_COEFFICIENTS, n_jobs=2)  # starts the processes
+    one, two = (best(lambda n=n: total_score(data, composite, NO_COEFFICIENTS, n_jobs=n), 3) for n in (1, 2))
     print(f"\n96 segments of 512: one process {one:.2f} s, two {two:.2f} s: {one / two:.2f} × as fast")
 
 
@@ -91,8 +93,8 @@ def tables():
         print(f"  {name}: {X.shape[0]:,d} × {X.shape[1]}; log likelihood a point of its own terms, and of each segment "
               "given its 256 nearest earlier points")  # fmt: skip
         for label, options in (
-            ("fisher_average", {"method": "fisher_average"}),
-            ("composite_likelihood, marginal", {}),
+            ("fisher_average", {"learning": "fisher_average"}),
+            ("composite_likelihood, marginal", {"conditioning_size": 0}),
             ("composite_likelihood, given 256", {"conditioning_size": 256}),
         ):
             start = time.perf_counter()
@@ -102,7 +104,7 @@ def tables():
             seconds = time.perf_counter() - start
             given = conditioning_sets(X, segments, 256, kernel=result.kernel)
             data = Observations.checked(result.kernel, X, y, mean=None, noise_variance=None)
-            common = total_score(data, Composite.conditional(segments, given), np.zeros(0))
+            common = total_score(data, Composite.conditional(segments, given), NO_COEFFICIENTS)
             print(
                 f"    {label:32s} {result.log_likelihood / result.n_points:8.4f} "
                 f"{common.log_likelihood / len(y):8.4f}   {seconds:6.1f} s, {result.n_points:6,d} points"

@@ -19,9 +19,8 @@ from pathlib import Path
 import data
 import known
 import numpy as np
-from competitors import PEERS, Task, missing, run
+from competitors import PEERS, Task, missing, run, scores
 from isolation import limit_memory, watch
-from scores import scores
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 from timing import machine
 
@@ -34,7 +33,7 @@ TASKS = [SERIES, *FIELDS, *TABLES]
 EXACT_TO = 8_000  # observations, for exact Gaussian processes
 HOPELESS = 1.5  # times the limit that a method would take, by its time on a smaller field, not to be tried
 TESTS = 2_000
-COLUMNS = {"RMSE": ".4g", "CRPS": ".4g", "coverage": ".3f", "fit": ".1f", "predict": ".1f", "memory": ".0f"}
+COLUMNS = {"RMSE": ".4g", "CRPS": ".4g", "coverage 95 %": ".3f", "fit": ".1f", "predict": ".1f", "memory": ".0f"}
 
 
 def field(n: int) -> data.Split:
@@ -123,7 +122,7 @@ def summary(kept: dict) -> str:
                 cells.append("over 600 s" if found["why"].startswith("not done") else "—")
             else:
                 took = found["fit"] + found["predict"]
-                cells.append(f"{took:.0f} s, {found['RMSE']:.4g}, {found['coverage']:.2f}")
+                cells.append(f"{took:.0f} s, {found['RMSE']:.4g}, {found['coverage 95 %']:.2f}")
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -24,10 +24,10 @@ from isolation import watch
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from timing import best, machine
 
-from compositegp import Composite, CompositeGPRegressor, segment
+from compositegp import Composite, CompositeGPRegressor, CompositeSum, Nearest, nearest, segment
 from compositegp.composite import Observations, total_score
-from compositegp.posteriors import NearestPredictor
 
+NO_COEFFICIENTS = np.zeros((0, 1))  # of a mean that is zero
 SIZES = (10_000, 100_000, 1_000_000)
 TESTS = 10_000
 MOST_BY_COMPOSITE = 1_000_000  # rows
@@ -46,13 +46,15 @@ def cores() -> None:
     X, y = table(32_768, 4)
     kernel = 1.0 * Matern(np.ones(4), nu=1.5) + WhiteKernel(0.1)
     data = Observations.checked(kernel, X, y, mean=None, noise_variance=None)
-    composite, predictor = Composite.marginal(segment(X, 512)), NearestPredictor(data)
+    composite = Composite.marginal(segment(X, 512))
     Z = table(1_000, 4, 2)[0]
     work = {
         "likelihood and gradient, 64 segments of 512": lambda n_jobs: (
-            total_score(data, composite, np.zeros(0), n_jobs=n_jobs).gradient
+            total_score(data, composite, NO_COEFFICIENTS, n_jobs=n_jobs).gradient
         ),
-        "1,000 test points by the nearest 512": lambda n_jobs: predictor.predict(Z, 512, 1, n_jobs=n_jobs).mean,
+        "1,000 test points by the nearest 512": lambda n_jobs: (
+            nearest(kernel, X, y, Z, n_neighbors=512, group_size=1, n_jobs=n_jobs).mean
+        ),
     }
     print("\n| work | one core | 2 processes | 2 threads | same bits |\n|---|---|---|---|---|")
     for name, run in work.items():
@@ -140,14 +142,16 @@ def partitions(sizes: tuple[int, ...]) -> None:
             frame = dd.read_parquet(sorted(str(path) for path in Path(folder).glob("*.parquet"))[: n // rows])
             Z = table(tests, d, 10**6)[0]
             Z[:, 0] *= n / max(sizes)
-            model = DistributedGPRegressor(kernel, learning=None)
-            again = DistributedGPRegressor(kernel)
+            options = {"segment_size": 512, "conditioning_size": 0, "prediction": Nearest(256)}
+            model = DistributedGPRegressor(kernel, **options)
             steps = {
-                "read, segment": lambda model=model, frame=frame: model.fit(frame, target="y"),
-                "read, segment, learn": lambda again=again, frame=frame: again.fit(frame, target="y"),
-                "predict by the nearest 256": lambda again=again, Z=Z: again.predict(Z, return_std=True),
-                "predict by the composite": lambda again=again, Z=Z: again.set_params(
-                    prediction="composite"
+                "read, segment": lambda frame=frame, options=options: (  # its partitions are dropped at once
+                    DistributedGPRegressor(kernel, learning=None, **options).fit(frame, target="y")
+                ),
+                "read, segment, learn": lambda model=model, frame=frame: model.fit(frame, target="y"),
+                "predict by the nearest 256": lambda model=model, Z=Z: model.predict(Z, return_std=True),
+                "predict by the composite": lambda model=model, Z=Z: model.set_params(
+                    prediction=CompositeSum()
                 ).predict(Z),
             }
             if n > MOST_BY_COMPOSITE:
@@ -158,13 +162,11 @@ def partitions(sizes: tuple[int, ...]) -> None:
                 print(
                     f"| {n:,} | {what} | {time.perf_counter() - began:.1f} | {moved() - before:.1f} |", flush=True
                 )
-                if what == "read, segment":
-                    model._model = None  # its partitions may go
-            result = again.learning_result_
+            result = model.learning_result_
             print(
                 f"| {n:,} | (segments read: {result.n_segments} of {n // 512 + 1}; passes: {len(result.history)}) | | |"
             )
-            again._model = None
+            del model, steps
             client.restart()
 
 

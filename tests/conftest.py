@@ -1,9 +1,15 @@
 import importlib.util
 import os
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported, which reads them
+    # Each worker has a core. Several BLAS threads each would wait for one another, for many times the work itself.
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
 import numpy as np
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from compositegp import use_device
 
@@ -15,6 +21,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 @pytest.fixture
 def rng():
     return np.random.default_rng(20180131)
+
+
+@pytest.fixture
+def two_blas_threads():
+    """BLAS has two threads before the test, as in a program that has the machine to itself."""
+    with threadpool_limits(2, user_api="blas"):
+        yield
 
 
 def back_ends():
@@ -35,3 +48,31 @@ def device(request):
     """Every test that takes this runs on each back end."""
     with use_device(request.param):
         yield request.param
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A Dask cluster of two worker processes."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of the cluster."""
+    from distributed import Client
+
+    with Client(cluster) as found:
+        found.wait_for_workers(2)
+        yield found
+
+
+@pytest.fixture
+def table(rng):
+    """A data frame of 600 rows with a target `y`, sorted by the column `a`."""
+    import pandas as pd
+
+    X = rng.uniform(0, 6, size=(600, 2))
+    y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=600)
+    return pd.DataFrame({"a": X[:, 0], "y": y, "b": X[:, 1]}).sort_values("a", ignore_index=True)

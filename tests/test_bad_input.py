@@ -57,14 +57,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("change", "message"), CASES, ids=[message[:40] for _, message in CASES])
-def test_posterior(change, message):
+def test_bad_arguments_of_posterior_are_named(change, message):
     arguments = {"kernel": KERNEL, "X": X, "y": Y, "Z": Z, "composite": Composite.full(3)} | change
     with pytest.raises(ValueError, match=message):
         posterior(**arguments)
 
 
 @pytest.mark.parametrize(("change", "message"), [case for case in CASES if not {"Z", "inducing"} & set(case[0])])
-def test_factorize(change, message):
+def test_bad_arguments_of_factorize_are_named(change, message):
     arguments = {"kernel": KERNEL, "X": X, "y": Y, "composite": Composite.full(3)} | change
     with pytest.raises(ValueError, match=message):
         factorize(**arguments)
@@ -99,7 +99,7 @@ def test_project_needs_a_belief_in_whitened_coordinates():
         project(posterior(KERNEL, X, Y, Z, Composite.full(3), inducing=X), KERNEL, Z)
 
 
-def test_prior_and_segment():
+def test_bad_arguments_of_prior_segment_and_sample_are_named():
     with pytest.raises(ValueError, match="Z contains NaN"):
         prior(KERNEL, with_nan(Z))
     with pytest.raises(ValueError, match="X contains NaN"):

@@ -182,7 +182,7 @@ def test_the_page_opens_in_a_browser(folder, forecast, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["gz", "parquet", "zones", "unsorted", "duplicates", "extra"])
-def test_files_of_many_kinds(tmp_path, kind):
+def test_series_in_files_of_many_kinds_are_forecast(tmp_path, kind):
     table, options, path = rows(24 * 8), ["--horizon", "3"], tmp_path / "series.csv"
     if kind == "gz":
         path = tmp_path / "series.csv.gz"
@@ -429,7 +429,7 @@ def test_an_empty_text_cell_is_an_error_with_a_saved_model_too(folder, regressio
     assert f"column 'kind' of {tmp_path / 'test.csv'} has 1 empty cell(s), the first in row 2" in done.error
 
 
-def test_columns_of_other_kinds(tmp_path):
+def test_unusual_columns_are_used_noted_or_refused(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {"x": rng.normal(size=30), "flag": rng.random(30) < 0.5, "same": "s", "y": rng.normal(size=30)}
@@ -466,7 +466,7 @@ def test_a_level_that_was_not_learned_is_a_note(folder, regression, tmp_path):
     assert len(pd.read_csv(tmp_path / "p.csv")) == 2
 
 
-def test_analyze(folder, tmp_path):
+def test_analyze_compares_plans_and_the_default_as_json(folder, tmp_path):
     done = command("analyze", folder / "train.csv", "--target", "y", "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
@@ -519,7 +519,7 @@ class TestProgram:
         assert "Usage: compositegp" in done.err
         assert done.error
 
-    def test_info(self):
+    def test_info_lists_the_installed_packages(self):
         assert json.loads(command("info", "--json", "--jobs", 1).out)["compositegp"]
         assert "scikit-learn" in command("info").out
 

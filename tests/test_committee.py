@@ -137,7 +137,7 @@ def test_far_from_the_data_every_rule_but_poe_falls_back_to_the_prior(problem, r
         ({"segments": 7}, "segments must be a list of index arrays"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_bad_arguments_of_committee_are_named(arguments, message):
     arguments = {"segments": [[0], [1]]} | arguments
     with pytest.raises(ValueError, match=message):
         committee(KERNEL, np.zeros((2, 1)), np.zeros(2), np.zeros((1, 1)), **arguments)
@@ -148,7 +148,7 @@ def test_values_known_beforehand_and_experts_without_a_say(problem):
     for rule in RULES:
         found = committee(DotProduct(0.0) + WhiteKernel(0.1), X, y, np.zeros((1, 2)), segments, rule=rule)
         np.testing.assert_allclose(found.mean, 0)
-        np.testing.assert_allclose(found.variance, 0, atol=1e-200)
+        np.testing.assert_allclose(found.variance, 0, rtol=0, atol=1e-200)
     far = committee(KERNEL, X, y, np.full((1, 2), 1e3), segments, rule="poe", weights="entropy")
     np.testing.assert_allclose([far.mean[0], far.variance[0]], [0, 1.5])
 
@@ -157,5 +157,5 @@ def test_a_communication_set_of_all_points_is_the_exact_gp(problem):
     X, y, Z, segments = problem
     mean, covariance = exact_gp(KERNEL, X, y, Z)
     found = committee(KERNEL, X, y, Z, segments, rule="grbcm", communication=np.arange(60))
-    np.testing.assert_allclose(found.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(found.mean, mean, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.variance, np.diag(covariance), rtol=1e-9)

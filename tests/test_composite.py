@@ -82,7 +82,7 @@ def test_each_point_counts_once(data, n):
         (lambda: Composite.conditional([[0], [1]], [[], [9]]), r"conditioning\[1\] has point 9"),
     ],
 )
-def test_bad_terms(make, message):
+def test_bad_terms_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -116,7 +116,7 @@ class TestConditioningSets:
         for a, b in zip(conditioning_sets(X, segments, 20), by_looking, strict=True):
             np.testing.assert_array_equal(a, b)
 
-    def test_only_some(self, rng):
+    def test_sets_of_some_segments_are_those_among_all(self, rng):
         X = rng.normal(size=(300, 2))
         segments = segment(X, 20)
         everything = conditioning_sets(X, segments, 7)
@@ -139,6 +139,6 @@ class TestConditioningSets:
         ("segments", "size", "message"),
         [([[0]], -1, "size must be"), ([[0]], 1.5, "size must be"), ([[7]], 1, "segments name point 7")],
     )
-    def test_bad_arguments(self, segments, size, message):
+    def test_bad_arguments_are_named(self, segments, size, message):
         with pytest.raises(ValueError, match=message):
             conditioning_sets(np.zeros((3, 1)), segments, size)

@@ -169,7 +169,7 @@ def test_labels_have_to_fit_the_data(data):
 
 
 @pytest.mark.parametrize("prediction", [Nearest(40), CompositeSum(), Committee("rbcm"), Inducing(30)], ids=repr)
-def test_pickle(data, prediction):
+def test_a_pickle_predicts_the_same_and_holds_no_factors(data, prediction):
     X, y = data
     model = CompositeGPRegressor(KERNEL, learning=None, prediction=prediction).fit(X, y)
     expected = model.predict(X[:20], return_std=True)
@@ -187,6 +187,7 @@ def test_parameters_of_prediction_may_change_after_fit(data):
     np.testing.assert_array_equal(model.set_params(prediction=Nearest(n_neighbors=40)).predict(X), few)
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_results_do_not_depend_on_jobs(data):
     X, y = data
     for options in (
@@ -213,7 +214,7 @@ def test_learning_without_a_kernel_is_silent_about_columns_that_do_not_matter(rn
     assert model.theta_standard_errors_[1] < 0.5 < model.theta_standard_errors_[2]  # of the length scales
 
 
-def test_user_kernels_on_a_bound_are_told_of(rng):
+def test_user_kernels_on_a_bound_give_a_warning(rng):
     X = rng.uniform(size=(200, 1))
     with pytest.warns(Warning, match="noise_level ended on its lower bound"):
         CompositeGPRegressor(1.0 * RBF() + WhiteKernel(noise_level_bounds=(0.5, 2.0))).fit(X, np.sin(9 * X[:, 0]))

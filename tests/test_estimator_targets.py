@@ -40,7 +40,7 @@ def test_nothing_observed_is_an_error(data):
         CompositeGPRegressor().fit(X, np.where(y > 2, np.inf, y))
 
 
-def test_log_normal_predictions(data):
+def test_predictions_of_logs_are_log_normal(data):
     X, y, Z = data
     model = CompositeGPRegressor(KERNEL, learning=None, target_transform="log").fit(X, y)
     mu, sigma = CompositeGPRegressor(KERNEL, learning=None).fit(X, np.log(y)).predict(Z, return_std=True)
@@ -59,7 +59,7 @@ def test_log_normal_predictions(data):
     samples = model.sample_y(Z, 100_000)
     assert samples.min() > 0
     np.testing.assert_allclose(samples.mean(axis=1), mean, rtol=0.02)
-    np.testing.assert_allclose(np.cov(samples), cov, atol=0.08 * cov.max())
+    np.testing.assert_allclose(np.cov(samples), cov, rtol=0, atol=0.08 * cov.max())
 
 
 def test_log_of_what_is_not_positive_is_refused(data):
@@ -99,7 +99,7 @@ def test_a_falling_transformer_keeps_quantiles_in_order(data):
     [PowerTransformer(), QuantileTransformer(n_quantiles=50, output_distribution="normal")],
     ids=lambda transformer: type(transformer).__name__,
 )
-def test_transformers_of_scikit_learn(data, transformer):
+def test_intervals_by_transformers_of_scikit_learn_cover(data, transformer):
     X, y, Z = data
     model = CompositeGPRegressor(target_transform=transformer).fit(X, y)
     lower, upper = model.predict_interval(X, 0.9)
@@ -140,7 +140,7 @@ def test_log_normal_predictions_stay_numbers(data):
     assert np.isfinite(near[1]).all()
 
 
-def test_negative_covariances_of_logs():
+def test_negative_covariances_of_logs_are_transformed_exactly():
     X = np.array([[0.0], [1.0], [2.0]])
     y = np.array([1.0, 2.0, 1.5])
     model = CompositeGPRegressor(RBF(2.0), learning=None, target_transform="log").fit(X, y)

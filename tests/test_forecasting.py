@@ -43,14 +43,14 @@ def model(series):
 
 
 class TestTimeline:
-    def test_step_places_and_stamps(self):
+    def test_the_most_common_difference_is_the_step(self):
         index = pd.date_range("2024-03-01 05:00", periods=10, freq="15min", tz="UTC").delete([3, 4])
         timeline = Timeline.of(index, None)
         assert timeline.step == pd.Timedelta(minutes=15)
         assert list(timeline.places(index)[:4]) == [0.0, 1.0, 2.0, 5.0]
         assert list(timeline.stamps([0, 1])) == list(pd.to_datetime(["2024-03-01 05:00", "2024-03-01 05:15"]))
 
-    def test_durations(self):
+    def test_durations_are_whole_steps(self):
         timeline = Timeline.of(pd.date_range("2024", periods=5, freq="h", tz="UTC"), None)
         assert timeline.steps("24h") == timeline.steps(24) == timeline.steps(pd.Timedelta(days=1)) == 24
         for wrong in ("90min", "0h", "tomorrow", 0, -3, 2.5):
@@ -79,7 +79,7 @@ class TestTimeline:
         np.testing.assert_allclose(np.diff(places), 1.0)
         assert len(index) == 48  # and not 49: the clock skips an hour
 
-    def test_what_was_not_observed_is_told_and_taken_out(self):
+    def test_missing_values_and_gaps_are_noted_and_left_out(self):
         series = make_series(100)
         series.iloc[[5, 6]] = np.nan
         series = series.drop(series.index[20:30])
@@ -90,7 +90,7 @@ class TestTimeline:
         assert any("2 gaps, 12 steps in all" in note for note in seen.notes)
 
     @pytest.mark.parametrize(("what", "value"), [("mean", 15.0), ("last", 20.0)])
-    def test_duplicates(self, what, value):
+    def test_duplicates_are_merged_or_refused(self, what, value):
         series = pd.Series([1.0, 10.0, 20.0], index=pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-02"]))
         assert observe(series, duplicates=what).values[1] == value
         with pytest.raises(ValueError, match="occur more than once, the first 2024-01-02"):
@@ -104,11 +104,11 @@ class TestSeasons:
         assert [season.name for season in found] == ["day", "week"]
         assert any("no year" in note for note in notes)
 
-    def test_noise_has_none(self, rng):
+    def test_noise_has_no_season(self, rng):
         found, _ = find_seasons(np.arange(2000.0), rng.normal(size=2000), pd.Timedelta(hours=1))
         assert found == []
 
-    def test_named_by_the_user(self):
+    def test_seasons_named_by_the_user_are_taken(self):
         found = given_seasons(["week", "12h"], pd.Timedelta(hours=1))
         assert [season.period for season in found] == [12.0, 168.0]
         for wrong in (["fortnight"], ["1h"]):
@@ -207,7 +207,7 @@ def test_what_is_late_is_refused_or_skipped(series):
     assert model.observations_.index.is_unique
 
 
-def test_files(model, tmp_path):
+def test_a_saved_model_forecasts_the_same_and_a_damaged_file_is_refused(model, tmp_path):
     path = tmp_path / "model.cgp"
     model.save(path, horizon="24h")
     again, more = CompositeGPForecaster.load_with(path)
@@ -219,7 +219,7 @@ def test_files(model, tmp_path):
         CompositeGPForecaster.load(path)
 
 
-def test_further_columns_whose_future_is_known(rng):
+def test_further_columns_whose_future_is_known_improve_the_forecast(rng):
     series = make_series(24 * 30)
     heat = pd.DataFrame({"heat": rng.normal(size=len(series))}, index=series.index)
     series = series + 3 * np.tanh(heat["heat"])

@@ -149,6 +149,7 @@ def test_normal_equations_are_generalised_least_squares(rng):
         np.testing.assert_allclose(found.moment, expected[:3, 3:], rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_any_number_of_processes_gives_the_same_bits(rng):
     X, y = rng.uniform(0, 3, size=(6000, 2)), rng.normal(size=6000)
     segments = segment(X, 300)

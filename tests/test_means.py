@@ -204,19 +204,19 @@ class RepeatsWeekly(RBF):
         (Estimated("constant", [1.0, 2.0], np.eye(2)), r"coefficients must be finite numbers of shape \(1,\)"),
     ],
 )
-def test_bad_means(mean, message):
+def test_bad_means_are_named(mean, message):
     with pytest.raises(ValueError, match=message):
         posterior(KERNEL, np.zeros((3, 2)), np.zeros(3), np.zeros((1, 2)), Composite.full(3), mean=mean)
 
 
-def test_basis_functions_that_cannot_be_told_apart(problem):
+def test_basis_functions_that_cannot_be_distinguished_are_refused(problem):
     X, y, Z = problem
     twice = Basis(lambda X: np.ones((len(X), 2)), prior_covariance=1e300 * np.eye(2))
     with pytest.raises(np.linalg.LinAlgError, match="cannot be distinguished"):
         posterior(KERNEL, X, y, Z, Composite.full(60), mean=twice)
 
 
-def test_another_mean_than_the_belief_began_with(problem):
+def test_another_mean_than_the_belief_began_with_is_refused(problem):
     X, y, Z = problem
     with pytest.raises(ValueError, match="mean is not the one that belief began with"):
         project(prior(KERNEL, Z, mean="linear"), KERNEL, Z)

@@ -38,7 +38,7 @@ def run(n, m, limit, options):
 @pytest.mark.parametrize(
     "options", [{"prediction": Nearest(n_neighbors=16, group_size=16)}, PLAIN], ids=["nearest", "composite"]
 )
-def test_many_test_points(options):
+def test_many_test_points_need_bounded_memory(options):
     run(5_000, 60_000, 200, options)  # the covariance of all the test points with the data would be 2,400 MB
 
 

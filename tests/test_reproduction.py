@@ -15,7 +15,7 @@ def claims(experiment):
     return {claim.text: claim for claim in experiment.claims}
 
 
-def test_time_series(tmp_path):
+def test_the_claims_about_time_series_hold(tmp_path):
     found = claims(time_series.run(tmp_path, n=1024))
     assert found["CGP underestimates the predictive variance"].holds
     assert found["which is consistent with redundant segments"].holds
@@ -27,7 +27,7 @@ def test_time_series(tmp_path):
     }
 
 
-def test_spatial(tmp_path):
+def test_the_claims_about_fields_hold(tmp_path):
     found = claims(spatial.run(tmp_path, side=32, draws=30))
     for text in (
         "from 4 to 16 segments the additional error increases",
@@ -40,7 +40,7 @@ def test_spatial(tmp_path):
     assert len(pd.read_csv(tmp_path / "spatial.csv").set_index("method").loc["CGP, 4 tiles"]) == 5
 
 
-def test_learning(tmp_path):
+def test_the_claims_about_learning_hold(tmp_path):
     found = claims(hyperparameter_errors.run(tmp_path, n=1000, draws=8, n_jobs=1))
     assert found["with N_k = 200 the weighted average is satisfying"].holds
     assert (tmp_path / "learning.csv").read_text().count("\n") == 7
@@ -61,6 +61,6 @@ def test_the_command_writes_a_report(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("holds", "word"), [(True, "| agrees |"), (False, "| **differs**: because |")])
-def test_verdicts(holds, word):
+def test_a_claim_that_fails_is_printed_with_its_reason(holds, word):
     experiment = Experiment("x", "X", "set", [Claim("says", "found", holds, "" if holds else "because")])
     assert word in markdown([experiment], "command")

@@ -77,13 +77,13 @@ def test_tree_measures_in_length_scales(rng):
     assert min(np.ptp(X[part, 1]) for part in segments) > 80
 
 
-def test_labels():
+def test_each_label_is_a_segment():
     segments = segment(np.zeros((5, 1)), scheme=["b", "a", "b", "c", "a"])
     assert [list(part) for part in segments] == [[1, 4], [0, 2], [3]]
 
 
 @pytest.mark.parametrize("X", [np.ones((10, 3)), np.ones((10, 1)), np.ones((1, 1)), 1e300 * np.ones((10, 2))])
-def test_constant_inputs(X):
+def test_constant_inputs_are_partitioned(X):
     segments = segment(X, 4)
     np.testing.assert_array_equal(np.sort(np.concatenate(segments)), np.arange(len(X)))
 
@@ -99,7 +99,7 @@ def test_constant_inputs(X):
         ({"kernel": "rbf"}, "kernel must be a kernel object"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_bad_arguments_of_segment_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         segment(np.zeros((3, 1)), **arguments)
 

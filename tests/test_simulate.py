@@ -19,7 +19,7 @@ from compositegp.simulate import stationary_field
     ],
     ids=str,
 )
-def test_covariance_by_monte_carlo(kernel, shape, spacing):
+def test_draws_have_the_covariance_of_the_kernel(kernel, shape, spacing):
     n = 20_000
     fields = stationary_field(kernel, shape, spacing=spacing, n_draws=n, random_state=0)
     sizes = np.atleast_1d(shape)
@@ -44,7 +44,7 @@ def test_draws_are_independent_and_repeatable():
     assert abs(pairs.mean()) < 4 / np.sqrt(len(pairs))
 
 
-def test_large_grids_are_quick():
+def test_a_large_grid_is_drawn():
     assert stationary_field(Matern(20.0, nu=1.5), (512, 512), random_state=0).std() > 0.3
 
 
@@ -59,7 +59,7 @@ def test_large_grids_are_quick():
         ((ExpSineSquared(1.0, 7.3), 50), {}, "no non-negative circulant embedding"),
     ],
 )
-def test_bad_arguments(arguments, options, message, monkeypatch):
+def test_bad_arguments_of_stationary_field_are_named(arguments, options, message, monkeypatch):
     monkeypatch.setattr(simulate, "_MOST_POINTS", 2**16)
     with pytest.raises(ValueError, match=message):
         stationary_field(*arguments, **options)

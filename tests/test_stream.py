@@ -145,7 +145,7 @@ def test_bad_rows_are_reported_and_skipped(model, trained):
     )
 
 
-def test_headers_of_other_kinds(model, trained, tmp_path):
+def test_further_columns_are_ignored_and_missing_ones_refused(model, trained, tmp_path):
     new = values(6, PERIODS)
     path = tmp_path / "excel.csv"
     table = pd.DataFrame({"time": new.index, "heat": 99.0, "value": new.to_numpy()})
@@ -165,7 +165,7 @@ def test_an_option_of_one_run_is_not_kept(model):
     assert len(json.loads(again.stdout.splitlines()[-1])["forecast"]) == 6
 
 
-def test_errors(model, tmp_path):
+def test_errors_are_one_sentence_with_an_exit_code(model, tmp_path):
     for arguments, code, message in (
         ([tmp_path / "nothing.cgp"], 1, "does not exist"),
         ([model, tmp_path / "nothing.csv"], 1, "does not exist"),

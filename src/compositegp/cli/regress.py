@@ -19,6 +19,7 @@ EXAMPLES = (
     "compositegp regress train.parquet --target price --predict test.csv --log --level 0.9 --json",
     "compositegp regress train.csv --target y --save model.cgp",
     "compositegp regress --model model.cgp --predict test.csv",
+    "compositegp regress train.csv --target y --validate",
 )
 
 
@@ -41,6 +42,9 @@ def run(
         str | None, typer.Option(metavar="NAME", help="PyTorch device to compute on, such as cuda.")
     ] = None,
     save: SavedModel = None,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Score predictions of training rows, near the data and in gaps.")
+    ] = False,
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
@@ -49,7 +53,7 @@ def run(
     Numeric columns are used as they are; each different text in a text column becomes a category. If the file to
     predict has the target, the predictions are scored.
     """
-    _check_options(train, target, predict, model, log, save, level)
+    _check_options(train, target, predict, model, log, save, level, validate)
     from compositegp.cli.table_columns import read_training_table
     from compositegp.cli.table_model import TableModel
     from compositegp.estimators import CompositeGPRegressor
@@ -72,6 +76,11 @@ def run(
             table_model.fit(training)
     files = {}
     with Output(as_json) as output:
+        if validate:
+            with ProgressBar("validating"):
+                report = table_model.regressor.validate()
+            output.line(repr(report))
+            output.result("validation", report.table)
         if save is not None:
             table_model.save(save)
             files["model"] = save
@@ -91,6 +100,7 @@ def _check_options(
     log: bool,
     save: Path | None,
     level: float,
+    validate: bool,
 ) -> None:
     """Refuse options that contradict each other."""
     if not 0 < level < 1:
@@ -105,9 +115,9 @@ def _check_options(
         wrong = [name for name, is_given in given.items() if is_given]
         if wrong:
             raise UsageError(f"--model predicts by a model that has learned already. Leave out {', '.join(wrong)}.")
-        if predict is None:
+        if predict is None and not validate:
             raise UsageError("--model needs --predict: the file with the rows to predict.")
-    elif predict is None and save is None:
+    elif predict is None and save is None and not validate:
         raise UsageError("give --predict, the file with the rows to predict, or --save, a file for the model.")
 
 
