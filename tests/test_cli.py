@@ -254,6 +254,16 @@ def regression(folder):
 
 
 class TestRegress:
+    def test_training_rows_are_scored_near_the_data_and_in_gaps(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        x = np.linspace(0, 20, 120)
+        table = pd.DataFrame({"x": x, "y": np.sin(x) + 0.1 * rng.normal(size=120)})
+        table.to_csv(tmp_path / "train.csv", index=False)
+        assert main(["regress", str(tmp_path / "train.csv"), "--target", "y", "--validate", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["validation"]
+        assert found["skipped"][0] == 0
+        assert found["RMSE"][0] < 0.2 < found["RMSE"][-1]
+
     def test_predicts_and_scores(self, folder, regression):
         found = pd.read_csv(folder / "p.csv")
         assert list(found.columns) == ["x", "kind", "y", "mean", "std", "lower", "upper"]

@@ -23,6 +23,10 @@ _CURVE_POINTS = 100  # training points by which the number of neighbors is chose
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
 _NEAR_POINTS = 1500  # training points predicted near the data; fewer leave coverage off by several points
 _FAR_POINTS = 500  # training points predicted at each of the larger distances
+_SHARE = (
+    4  # one training point in this many is predicted, at most, but at least `_ENOUGH`: with few data a fit is quick
+)
+_ENOUGH = 300  # training points predicted near the data in any case
 _FEWEST_POINTS = 100  # with fewer training points than this the Gaussian is kept
 _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned at a larger distance too
 _BLOCKS = 200  # neighborhoods by which the spread of the mean's coefficients is learned
@@ -179,7 +183,8 @@ def held_out_predictions(
     n, d = search.data.X.shape
     size = min(size, n - 1)
     skips = tuple(sorted({0, size // 64, size // 8, 3 * size // 8}))
-    rows = _chosen(n, _NEAR_POINTS, seed)
+    count = min(_NEAR_POINTS, max(_ENOUGH, n // _SHARE))
+    rows = _chosen(n, count, seed)
     sets = search.around(rows, 0, size, n_jobs)
     near = predict_prefixes(search.data, sets, rows, skips, n_jobs=n_jobs)
     found = [
@@ -188,7 +193,7 @@ def held_out_predictions(
     ]
     for number, skip in enumerate((size, 4 * size) if d <= _FEW_COLUMNS else (size,)):
         if skip + size + 1 < n:
-            rows = _chosen(n, _FAR_POINTS, seed + 1 + number)
+            rows = _chosen(n, min(_FAR_POINTS, count // 2), seed + 1 + number)
             sets = search.around(rows, skip, size, n_jobs)
             (part,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
             found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, -1]), part))
