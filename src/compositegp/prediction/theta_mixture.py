@@ -63,12 +63,12 @@ class ThetaMixture(Predictor):
 
     Parameters
     ----------
-    plug_in : Predictor
+    plug_in : ExactPredictor
         The exact Gaussian process under the learned θ.
     fitted : FittedTerms
     """
 
-    def __init__(self, plug_in: Predictor, fitted: FittedTerms) -> None:
+    def __init__(self, plug_in: ExactPredictor, fitted: FittedTerms) -> None:
         self.method = plug_in.method
         self._plug_in = plug_in
         self._data = fitted.undetermined
