@@ -2,8 +2,9 @@ import importlib.util
 import os
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # before NumPy is imported, which reads them
-    # Each worker has a core. Several BLAS threads each would wait for one another, for many times the work itself.
-    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    # Each worker has a core. Several BLAS threads each would wait for one another, for many times the work itself, and
+    # n_jobs=-1 would start processes that have no core.
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
         os.environ.setdefault(_name, "1")
 
 import numpy as np

@@ -19,6 +19,7 @@ import dask.dataframe as dd
 from compositegp.distributed import DistributedGPRegressor
 
 KNOWN = 1.2 * Matern([0.8, 1.1], nu=1.5) + WhiteKernel(0.05)
+FEW_PASSES = Matern([0.8, 1.1], "fixed", nu=1.5) + WhiteKernel(0.05)  # only the noise is learned
 
 
 def kill_one_worker_while(client, work):
@@ -67,7 +68,7 @@ def test_a_worker_that_dies_changes_nothing(table, client):
     }
 
     def work():
-        model = DistributedGPRegressor(KNOWN, **options).fit(frame, target="y")
+        model = DistributedGPRegressor(FEW_PASSES, **options).fit(frame, target="y")
         return model.kernel_.theta, *model.predict(Z, return_std=True)
 
     undisturbed = work()

@@ -41,7 +41,7 @@ def data(rng):
         CompositeGPRegressor(
             learning=None, segment_size=8, conditioning_size=4, prediction=Nearest(6, group_size=1)
         ),
-        CompositeGPRegressor(learning="fisher_average", segment_size=20, prediction="rbcm"),
+        CompositeGPRegressor(learning="fisher_average", segment_size=50, prediction="rbcm"),
         CompositeGPRegressor(prediction=Inducing(50, "fitc")),
     ],
     expected_failed_checks=lambda estimator: BY_GROUPS if estimator.prediction == "composite" else {},

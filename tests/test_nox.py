@@ -66,7 +66,7 @@ def test_files_are_looked_for_in_one_folder_only(tmp_path, monkeypatch):
 
 
 def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, tmp_path):
-    experiment = nox.run(tmp_path, days=5, weeks=10, stations=("essingeleden",), history=1000, path=file)
+    experiment = nox.run(tmp_path, days=5, weeks=10, stations=("essingeleden",), history=500, path=file)
     table = pd.read_csv(tmp_path / "nox.csv")
     assert set(table["mean"]) == {"profile", "constant"}
     assert len(table) == 2 * 9
@@ -88,9 +88,13 @@ def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, tmp_path):
     assert {file for file, _ in experiment.pictures} <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_weights_are_those_of_a_prediction_made_alone(file):
-    series = stockholm_nox("essingeleden", file)
-    model = learn_model(series, "profile", 1200)
+@pytest.fixture(scope="module")
+def learned(file):
+    return learn_model(stockholm_nox("essingeleden", file), "profile", 1200, n_jobs=1)
+
+
+def test_weights_are_those_of_a_prediction_made_alone(file, learned):
+    series, model = stockholm_nox("essingeleden", file), learned
     X, Z = np.arange(1008.0)[:, None], 1008 + np.arange(24.0)[:, None]
     y = np.log(series.to_numpy()[:1008]) - model.level(np.arange(1008.0))
     for choice in choices(X, 6):
@@ -111,9 +115,8 @@ def test_days_are_those_of_2014(file):
         _origins(series, 3, 10_000)
 
 
-def test_a_days_forecast_is_log_normal(file):
-    series = stockholm_nox("essingeleden", file)
-    shown = forecast_day(series, learn_model(series, "profile", 1200), pd.Timestamp("2014-01-08"), 1000)
+def test_a_days_forecast_is_log_normal(file, learned):
+    shown = forecast_day(stockholm_nox("essingeleden", file), learned, pd.Timestamp("2014-01-08"), 1000)
     assert (shown["q0.025"] > 0).all()
     assert (shown["q0.975"] - shown["q0.5"] > shown["q0.5"] - shown["q0.025"]).all()  # skewed
 

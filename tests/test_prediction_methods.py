@@ -302,14 +302,14 @@ def test_default_covers_what_it_says_on_data_from_the_model():
     shares = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        X = rng.uniform(0, 8, size=(1100, 2))
-        field = np.linalg.cholesky(kernel(X)) @ rng.normal(size=1100)
+        X = rng.uniform(0, 6, size=(750, 2))
+        field = np.linalg.cholesky(kernel(X)) @ rng.normal(size=750)
         model = CompositeGPRegressor(
             ConstantKernel() * Matern(nu=1.5) + WhiteKernel(), prediction=Nearest(n_neighbors=256)
         )
-        model.fit(X[:800], field[:800])
-        lower, upper = model.predict_interval(X[800:])
-        shares.append(np.mean((lower < field[800:]) & (field[800:] < upper)))
+        model.fit(X[:450], field[:450])
+        lower, upper = model.predict_interval(X[450:])
+        shares.append(np.mean((lower < field[450:]) & (field[450:] < upper)))
     error = np.std(shares, ddof=1) / np.sqrt(len(shares))
     assert error < 0.006
     assert abs(np.mean(shares) - 0.95) < 3 * error + 0.002
