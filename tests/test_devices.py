@@ -41,7 +41,7 @@ from compositegp.backend import (
 from compositegp.backend.devices import _open
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import diagonal, gram, linearize
-from compositegp.posteriors import Neighbours
+from compositegp.posteriors import NeighborSearch
 from compositegp.prediction import Committee, CompositeSum, Inducing
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
@@ -210,7 +210,7 @@ class TestPosteriors:
         np.testing.assert_allclose(found.variance, np.diag(covariance), rtol=0, atol=1e-9)
 
     @pytest.mark.parametrize("mean", [None, "linear"])
-    def test_nearest_is_the_exact_gp_of_the_neighbours(self, mean, rng, device):
+    def test_nearest_is_the_exact_gp_of_the_search(self, mean, rng, device):
         X, y, Z = problem(rng, n=200, m=5)
         found = nearest(KERNEL, X, y, Z, mean=mean, n_neighbors=20)
         scaled, tests = X / [1.0, 0.7], Z / [1.0, 0.7]
@@ -247,7 +247,7 @@ class TestPosteriors:
 
     def test_neighbours_are_the_nearest(self, rng, device):
         points, centres = rng.normal(size=(300, 5)) + 40, rng.normal(size=(20, 5)) + 40
-        neighbours = Neighbours(points)
+        neighbours = NeighborSearch(points)
         distances = np.linalg.norm(points[None] - centres[:, None], axis=2)
         np.testing.assert_array_equal(neighbours.nearest(centres, 7, None), np.argsort(distances, axis=1)[:, :7])
         np.testing.assert_allclose(neighbours.distance_to(centres, 7, None), np.sort(distances, axis=1)[:, 6])
@@ -257,7 +257,7 @@ class TestPosteriors:
         points = np.concatenate([rng.uniform(size=(200, 1)), 1e8 + rng.uniform(size=(200, 1))])
         centres = np.array([[0.3], [1e8 + 0.7]])
         distances = np.abs(points[None, :, 0] - centres)
-        found = Neighbours(points).nearest(centres, 5, None)
+        found = NeighborSearch(points).nearest(centres, 5, None)
         np.testing.assert_array_equal(found, np.argsort(distances, axis=1)[:, :5])
 
     def test_read_only_data_are_taken(self, rng, device):

@@ -23,7 +23,6 @@ KERNEL = ConstantKernel(1.0) * Matern(1.0, nu=1.5) + WhiteKernel(0.1)
 
 BY_GROUPS = {
     "check_methods_subset_invariance": "a prediction in groups depends on which points are asked together",
-    "check_methods_sample_order_invariance": "and points that are equally near are in one group or another",
 }
 
 

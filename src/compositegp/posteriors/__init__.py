@@ -22,7 +22,7 @@ from compositegp.posteriors.local_kriging import (
     predict_from,
     predict_prefixes,
 )
-from compositegp.posteriors.neighbor_search import Neighbours
+from compositegp.posteriors.neighbor_search import NeighborSearch
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded
 
 __all__ = [
@@ -33,8 +33,8 @@ __all__ = [
     "FactoredComposite",
     "Marginals",
     "NearestPredictor",
+    "NeighborSearch",
     "Neighborhood",
-    "Neighbours",
     "Surrounded",
     "Whitened",
     "ask_committee",

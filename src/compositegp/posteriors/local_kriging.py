@@ -25,7 +25,7 @@ from compositegp.composite import FactoredStack, Observations, Stack, batches, f
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.means import Estimated, NormalEquations, check_coefficients, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
-from compositegp.posteriors.neighbor_search import Neighbours
+from compositegp.posteriors.neighbor_search import NeighborSearch
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 from compositegp.validation import check_count, check_points
 
@@ -108,8 +108,8 @@ class NearestPredictor:
 
     def __init__(self, data: Observations) -> None:
         self.data = data
-        self._neighbours = Neighbours(in_length_scales(data.kernel, data.X))
-        self._neighbours.prepare()
+        self._search = NeighborSearch(in_length_scales(data.kernel, data.X))
+        self._search.prepare()
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
@@ -154,8 +154,8 @@ class NearestPredictor:
         -------
         int array of shape (len(rows), size), the farthest first
         """
-        points = self._neighbours.points[rows]
-        near = self._neighbours.nearest(points, skip + size + 1, n_jobs)
+        points = self._search.points[rows]
+        near = self._search.nearest(points, skip + size + 1, n_jobs)
         # Itself is the first, or among duplicates that are as near: it is taken out wherever it is.
         itself = near == rows[:, None]
         itself[~itself.any(axis=1), -1] = True
@@ -164,7 +164,7 @@ class NearestPredictor:
 
     def distances(self, rows: Indices, others: Indices) -> Floats:
         """Distances between pairs of observations, in length scales: shape (m,)."""
-        points = self._neighbours.points
+        points = self._search.points
         return np.asarray(np.sqrt(((points[rows] - points[others]) ** 2).sum(axis=1)))
 
     def union(self, Z: Floats, size: int, group_size: int) -> Indices:
@@ -188,7 +188,7 @@ class NearestPredictor:
         """Groups of some of the test points that are close together, and the points of those that are not."""
         groups = [rows[group] for group in partition(tests[rows], group_size)]
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
-        reach = self._neighbours.distance_to(centres, size, n_jobs)
+        reach = self._search.distance_to(centres, size, n_jobs)
         radii = [
             np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
             for group, centre in zip(groups, centres, strict=True)
@@ -202,12 +202,12 @@ class NearestPredictor:
         centres = np.stack([tests[group].mean(axis=0) for group in groups])
         alone = len(groups[0]) == 1
         count = min(len(self.data.X), size if alone else _CANDIDATES * size)
-        candidates = self._neighbours.nearest(centres, count, n_jobs)
+        candidates = self._search.nearest(centres, count, n_jobs)
         if count == size:
             return candidates[:, ::-1]
         sets = np.empty((len(groups), size), dtype=np.intp)
         for chosen, group, near in zip(sets, groups, candidates, strict=True):
-            distances, _ = KDTree(tests[group]).query(self._neighbours.points[near])
+            distances, _ = KDTree(tests[group]).query(self._search.points[near])
             chosen[:] = near[np.argsort(distances, kind="stable")[:size][::-1]]
         return sets
 

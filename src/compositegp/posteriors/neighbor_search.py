@@ -14,7 +14,7 @@ _SPARE = 16  # candidates beyond those wanted, among which the nearest are found
 _LOST_DIGITS = 1e-12  # squared distance, over the squared size of the data, under which rounding decides
 
 
-class Neighbours:
+class NeighborSearch:
     """Points among which the nearest are looked for.
 
     Parameters
