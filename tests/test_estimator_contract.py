@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
@@ -217,3 +218,14 @@ def test_user_kernels_on_a_bound_give_a_warning(rng):
     X = rng.uniform(size=(200, 1))
     with pytest.warns(Warning, match="noise_level ended on its lower bound"):
         CompositeGPRegressor(1.0 * RBF() + WhiteKernel(noise_level_bounds=(0.5, 2.0))).fit(X, np.sin(9 * X[:, 0]))
+
+
+def test_labels_of_segments_travel_through_a_pipeline(data):
+    X, y = data
+    labels = np.arange(300) % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = CompositeGPRegressor(KERNEL, learning=None, prediction="composite").set_fit_request(groups=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, y, groups=labels)
+    segments = pipeline[-1].segments_
+    assert len(segments) == 3
+    np.testing.assert_array_equal(segments[1], np.flatnonzero(labels == 1))

@@ -378,7 +378,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         random_state : int
-            For the choice of the training points; not those that calibration learned from.
+            For the choice of the training points. They are chosen independently of those that calibration learned from,
+            so that with few data some points are in both.
 
         Returns
         -------

@@ -72,5 +72,7 @@ def plot_neighbor_curve(curve: NeighborCurve) -> Any:
         axes.plot(curve.n_neighbors, np.maximum(loss, 1e-6), "o-", label=label)
     axes.axvline(curve.smallest(), color=style.GRAY, ls="--", lw=1, label="chosen")
     axes.set(xscale="log", yscale="log", xlabel="neighbors", ylabel="expected loss of log score (nats)")
-    axes.legend(frameon=False)
+    axes.set_xticks(curve.n_neighbors, [str(count) for count in curve.n_neighbors])
+    axes.minorticks_off()
+    axes.legend(frameon=False, loc="lower left")
     return figure
