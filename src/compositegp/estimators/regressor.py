@@ -47,7 +47,8 @@ _FEATURES = ("n_features_in_", "feature_names_in_")
 class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
 
-    With no more observations than the prediction's `n_neighbors` (512), it predicts as the exact Gaussian process.
+    With no more observations than the prediction's `n_neighbors` (512), it predicts as the exact Gaussian process;
+    with up to 500, averaged over the uncertainty of its hyper-parameters.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ NUMBERS = (64, 128, 256, 512, 1024)
 """Numbers of neighbors that are tried."""
 _LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
-_CURVE_POINTS = 100  # training points by which the number of neighbors is chosen
+_CURVE_POINTS = 40  # training points by which the number of neighbors is chosen
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
 _NEAR_POINTS = 1500  # training points predicted near the data; fewer leave coverage off by several points
 _FAR_POINTS = 500  # training points predicted at each of the larger distances
