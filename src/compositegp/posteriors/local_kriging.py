@@ -275,7 +275,7 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
     if Z.shape[1] == 1:  # the observations are sorted, the farthest first
         found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
-    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(Z.shape)
+    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
     points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
     near = np.argsort(distances, axis=-1, kind="stable")[..., :most]
