@@ -23,7 +23,7 @@ from compositegp.backend import (
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
-from compositegp.means import Estimated, NormalEquations, check_coefficients, gaussian_prior
+from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
 from compositegp.posteriors.neighbor_search import NeighborSearch
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
@@ -337,7 +337,7 @@ def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, 
     """
     known, q = data.mean.coefficients, data.basis.shape[1]
     if isinstance(known, Estimated):
-        root = psd_root(np.asarray(known.covariance, dtype=np.float64))
+        root = covariance_root(known.covariance)
         return check_coefficients(known.coefficients, q)[None], root[None]
     own = normal.with_prior(gaussian_prior(known, q))
     root = own.covariance_root
