@@ -22,6 +22,7 @@ from compositegp.means.least_squares import (
     ordinary_least_squares,
 )
 from compositegp.means.model import MeanLike, MeanModel, as_functions, as_mean, plugged_in
+from compositegp.means.value_rules import check_mean_values
 from compositegp.means.varying_coefficients import fit_random_effects
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "as_mean",
     "check_coefficients",
     "check_covariance",
+    "check_mean_values",
     "constant_functions",
     "fit_random_effects",
     "gaussian_prior",

@@ -92,6 +92,7 @@ def nearest(
     >>> nearest(RBF() + WhiteKernel(0.01), X, np.sin(X[:, 0]), [[20.0], [50.0]], n_neighbors=64).mean.round(1)
     array([ 0.9, -0.3])
     """
+    kernel, mean, (X, Z) = lift(check_kernel(kernel), mean, X=X, Z=Z)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     points = check_points(Z, "Z", data.X.shape[1])
     size, group_size = check_count(n_neighbors, "n_neighbors"), check_count(group_size, "group_size")
@@ -104,12 +105,18 @@ class NearestPredictor:
     Parameters
     ----------
     data : Observations
+    search : NeighborSearch, optional
+        A tree of the same data, where there is one.
     """
 
-    def __init__(self, data: Observations) -> None:
+    def __init__(self, data: Observations, search: NeighborSearch | None = None) -> None:
         self.data = data
-        self._search = NeighborSearch(in_length_scales(data.kernel, data.X))
+        self._search = NeighborSearch(in_length_scales(data.kernel, data.X)) if search is None else search
         self._search.prepare()
+
+    def lifted(self, kernel: Kernel, mean: MeanModel) -> "NearestPredictor":
+        """The same data and tree under a model that is lifted to functionals."""
+        return NearestPredictor(self.data.lifted(kernel, mean), self._search)
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
@@ -122,14 +129,22 @@ class NearestPredictor:
 
     def _predict(self, Z: Floats, size: int, group_size: int, n_jobs: int | None, surroundings: bool) -> Surrounded:
         size = min(size, len(self.data.X))
-        tests = in_length_scales(self.data.kernel, Z)
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
-        groups = self._groups(tests, size, group_size, n_jobs)
-        for start in range(0, len(groups), step):
-            members = groups[start : start + step]
-            tasks = list(_tasks(members, self._sets(tests, members, size, n_jobs)))
+        wide = wide_rows(self.data.kernel, Z)
+        rows = np.setdiff1d(np.arange(len(Z)), wide)
+        # What is asked for at one point has the neighbors of that point, whatever else is asked for there.
+        places = same_places(self.data.kernel, Z[rows])
+        tests = in_length_scales(self.data.kernel, Z[rows[[own[0] for own in places]]])
+        groups = self._groups(tests, size, group_size, n_jobs) if len(rows) else []
+        jobs = [
+            (members, lambda members=members: self._sets(tests, members, size, n_jobs))
+            for members in (groups[start : start + step] for start in range(0, len(groups), step))
+        ]
+        for members, find in jobs:
+            expanded = [rows[np.concatenate([places[place] for place in group])] for group in members]
+            tasks = list(_tasks(expanded, find()))
             if current_device() is None:
                 with blas_threads_for(0):  # of threads, if that is what joblib is told to use
                     found = Parallel(n_jobs=n_jobs)(
