@@ -23,6 +23,7 @@ from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covaria
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, metric
 from compositegp.kernels.noise import noise_variance
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
@@ -46,4 +47,5 @@ __all__ = [
     "rule",
     "storable_class",
     "typical_values",
+    "with_finite_bounds",
 ]
