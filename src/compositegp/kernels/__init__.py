@@ -26,19 +26,29 @@ from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparam
 from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, metric
 from compositegp.kernels.noise import noise_variance
+from compositegp.kernels.rotation import RotatedMatern
+from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
+from compositegp.kernels.warped import Warped, is_warped
+from compositegp.kernels.wrapper import KernelWrapper
 
 __all__ = [
+    "EARTH_RADIUS",
     "Boxes",
     "DataScale",
+    "KernelWrapper",
     "Linearized",
     "OnColumns",
+    "OnSphere",
+    "RotatedMatern",
+    "Warped",
     "covariance_bounds",
     "diagonal",
     "free_hyperparameters",
     "gram",
     "in_length_scales",
     "is_storable",
+    "is_warped",
     "largest_covariance",
     "linearize",
     "metric",

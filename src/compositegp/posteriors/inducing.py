@@ -42,7 +42,10 @@ def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = No
             f"belief must come from prior, an update or a posterior without inducing points; found {belief!r}."
         )
     points = check_points(Z, "Z", belief.whitened.latent.points.shape[1])
-    return project_belief(belief, check_kernel(kernel), points, as_mean(mean))
+    given, own = as_mean(mean), belief.whitened.mean
+    if own is not None and own.columns(points).shape == given.columns(points).shape:
+        given = own  # its basis functions are in the units of the belief's coefficients
+    return project_belief(belief, check_kernel(kernel), points, given)
 
 
 def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:

@@ -23,7 +23,7 @@ from compositegp.backend import (
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
-from compositegp.means import Estimated, NormalEquations, check_coefficients, gaussian_prior
+from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
 from compositegp.posteriors.neighbor_search import NeighborSearch
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
@@ -276,7 +276,7 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
     if Z.shape[1] == 1:  # the observations are sorted, the farthest first
         found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
-    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(Z.shape)
+    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
     points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
     near = np.argsort(distances, axis=-1, kind="stable")[..., :most]
@@ -341,7 +341,7 @@ def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, 
     """
     known, q = data.mean.coefficients, data.basis.shape[1]
     if isinstance(known, Estimated):
-        root = psd_root(np.asarray(known.covariance, dtype=np.float64))
+        root = covariance_root(known.covariance)
         return check_coefficients(known.coefficients, q)[None], root[None]
     own = normal.with_prior(gaussian_prior(known, q))
     root = own.covariance_root
