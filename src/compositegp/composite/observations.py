@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
+from compositegp.kernels import with_finite_bounds
 from compositegp.means import MeanLike, MeanModel, as_mean, in_units_of
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
 
@@ -60,7 +61,7 @@ class Observations:
         targets = check_targets(y, len(points), names[1], several=True)
         noise = check_noise_variance(noise_variance, len(points))
         model = mean if isinstance(mean, MeanModel) else in_units_of(as_mean(mean), points)
-        return cls.of(clone(check_kernel(kernel)), model, points, targets, noise)
+        return cls.of(with_finite_bounds(clone(check_kernel(kernel))), model, points, targets, noise)
 
     @classmethod
     def of(

@@ -267,6 +267,18 @@ def empty_marginals(count: int, outputs: tuple[int, ...]) -> Marginals:
     return Marginals(np.empty((count, *outputs)), np.empty(count))
 
 
+def check_finite(kernel: Kernel | None, *moments: Floats) -> None:
+    """Refuse means or variances that are not finite, as covariances with the data beyond double precision give them."""
+    wrong = sum(int(np.count_nonzero(~np.isfinite(values))) for values in moments)
+    if wrong:
+        name = "The kernel" if kernel is None else f"Kernel {kernel}"
+        raise LinAlgError(
+            f"{name} gives covariances between the observations and the test points that are not finite in double "
+            f"precision: {wrong} number(s) of the prediction cannot be computed. Scale the inputs, or choose "
+            "hyper-parameters of their size."
+        )
+
+
 def joined(parts: list[Marginals]) -> Marginals:
     """Beliefs about the values of several parts, one after the other."""
     return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
@@ -356,6 +368,7 @@ def _moments(precision: Floats, shifts: Floats) -> tuple[Floats, Floats]:
     """Solutions of precision · X = shifts, and a root of the inverse of the precision."""
     if not len(precision):
         return shifts, precision
+    check_finite(None, precision, shifts)
     try:
         diagonal = np.diagonal(precision)
         if not (diagonal > 0).all():
