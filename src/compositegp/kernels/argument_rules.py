@@ -7,9 +7,10 @@ from sklearn.gaussian_process.kernels import Exponentiation, Kernel, KernelOpera
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
 from compositegp.kernels.columns import OnColumns
+from compositegp.kernels.wrapper import KernelWrapper
 from compositegp.validation import are_finite, is_real
 
-_POSITIVE = ("length_scale", "periodicity", "alpha")  # hyper-parameters that divide; others may be zero
+_MAY_BE_ZERO = ("constant_value", "noise_level", "sigma_0", "gamma")  # other hyper-parameters divide
 
 
 def check_arguments(kernel: Kernel) -> None:
@@ -57,7 +58,7 @@ def _complaint(kernel: Kernel, name: str, value: Any) -> str | None:
     if name.endswith("_bounds"):
         return None if _are_bounds(value) else '"fixed" or pairs of a lower and an upper bound above zero'
     if hasattr(type(kernel), f"hyperparameter_{name}"):
-        positive = name in _POSITIVE
+        positive = name not in _MAY_BE_ZERO
         fits = are_finite(value) and np.size(value) and np.ndim(value) <= 1
         if not fits or np.min(value) < 0 or (positive and np.min(value) == 0):
             return "finite numbers above zero" if positive else "a finite number of at least zero"
@@ -77,7 +78,7 @@ def _complaint(kernel: Kernel, name: str, value: Any) -> str | None:
 def _is_kernel_argument(kernel: Kernel, name: str) -> bool:
     if isinstance(kernel, KernelOperator):
         return name in ("k1", "k2")
-    return isinstance(kernel, Exponentiation | OnColumns) and name == "kernel"
+    return isinstance(kernel, Exponentiation | KernelWrapper) and name == "kernel"
 
 
 def _pairwise_complaint(name: str, value: Any) -> str | None:

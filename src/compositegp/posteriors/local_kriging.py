@@ -23,8 +23,8 @@ from compositegp.backend import (
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
-from compositegp.means import Estimated, NormalEquations, check_coefficients, gaussian_prior
-from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
+from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
+from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
 from compositegp.posteriors.neighbor_search import NeighborSearch
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 from compositegp.validation import check_count, check_points
@@ -92,7 +92,6 @@ def nearest(
     >>> nearest(RBF() + WhiteKernel(0.01), X, np.sin(X[:, 0]), [[20.0], [50.0]], n_neighbors=64).mean.round(1)
     array([ 0.9, -0.3])
     """
-    kernel, mean, (X, Z) = lift(check_kernel(kernel), mean, X=X, Z=Z)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     points = check_points(Z, "Z", data.X.shape[1])
     size, group_size = check_count(n_neighbors, "n_neighbors"), check_count(group_size, "group_size")
@@ -105,18 +104,12 @@ class NearestPredictor:
     Parameters
     ----------
     data : Observations
-    search : NeighborSearch, optional
-        A tree of the same data, where there is one.
     """
 
-    def __init__(self, data: Observations, search: NeighborSearch | None = None) -> None:
+    def __init__(self, data: Observations) -> None:
         self.data = data
-        self._search = NeighborSearch(in_length_scales(data.kernel, data.X)) if search is None else search
+        self._search = NeighborSearch(in_length_scales(data.kernel, data.X))
         self._search.prepare()
-
-    def lifted(self, kernel: Kernel, mean: MeanModel) -> "NearestPredictor":
-        """The same data and tree under a model that is lifted to functionals."""
-        return NearestPredictor(self.data.lifted(kernel, mean), self._search)
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
@@ -129,22 +122,14 @@ class NearestPredictor:
 
     def _predict(self, Z: Floats, size: int, group_size: int, n_jobs: int | None, surroundings: bool) -> Surrounded:
         size = min(size, len(self.data.X))
+        tests = in_length_scales(self.data.kernel, Z)
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
-        wide = wide_rows(self.data.kernel, Z)
-        rows = np.setdiff1d(np.arange(len(Z)), wide)
-        # What is asked for at one point has the neighbors of that point, whatever else is asked for there.
-        places = same_places(self.data.kernel, Z[rows])
-        tests = in_length_scales(self.data.kernel, Z[rows[[own[0] for own in places]]])
-        groups = self._groups(tests, size, group_size, n_jobs) if len(rows) else []
-        jobs = [
-            (members, lambda members=members: self._sets(tests, members, size, n_jobs))
-            for members in (groups[start : start + step] for start in range(0, len(groups), step))
-        ]
-        for members, find in jobs:
-            expanded = [rows[np.concatenate([places[place] for place in group])] for group in members]
-            tasks = list(_tasks(expanded, find()))
+        groups = self._groups(tests, size, group_size, n_jobs)
+        for start in range(0, len(groups), step):
+            members = groups[start : start + step]
+            tasks = list(_tasks(members, self._sets(tests, members, size, n_jobs)))
             if current_device() is None:
                 with blas_threads_for(0):  # of threads, if that is what joblib is told to use
                     found = Parallel(n_jobs=n_jobs)(
@@ -160,6 +145,7 @@ class NearestPredictor:
                 result.variance[own] = part.variance
                 if surroundings:
                     around.scales[own], around.log_variance[own] = part.surroundings
+        check_finite(self.data.kernel, result.mean, result.variance)
         return result
 
     def around(self, rows: Indices, skip: int, size: int, n_jobs: int | None) -> Any:
@@ -290,7 +276,7 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
     if Z.shape[1] == 1:  # the observations are sorted, the farthest first
         found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
-    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(Z.shape)
+    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
     points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
     near = np.argsort(distances, axis=-1, kind="stable")[..., :most]
@@ -331,6 +317,7 @@ def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> M
             variance = np.maximum(diagonal(data.kernel, Z[part], noise=False) - informed, 0.0)
             result.mean[part] = mean[0].reshape(-1, *data.outputs)
             result.variance[part] = variance + (sensitivity_root[0] ** 2).sum(axis=-1)
+    check_finite(data.kernel, result.mean, result.variance)
     return result
 
 
@@ -340,7 +327,9 @@ def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Beli
         points = Z[None]
         V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(points, factored.points)))
         mean, sensitivity_root, _ = _conditional_mean(data, factored.innovations, V, points)
-        root = psd_root(gram(data.kernel, Z, Z) - fetch(V.mT @ V)[0])
+        covariance = gram(data.kernel, Z, Z) - fetch(V.mT @ V)[0]
+        check_finite(data.kernel, mean, covariance)
+        root = psd_root(covariance)
         root = np.concatenate([root, sensitivity_root[0]], axis=1)
     return Belief(mean[0].reshape(-1, *data.outputs), root)
 
@@ -352,7 +341,7 @@ def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, 
     """
     known, q = data.mean.coefficients, data.basis.shape[1]
     if isinstance(known, Estimated):
-        root = psd_root(np.asarray(known.covariance, dtype=np.float64))
+        root = covariance_root(known.covariance)
         return check_coefficients(known.coefficients, q)[None], root[None]
     own = normal.with_prior(gaussian_prior(known, q))
     root = own.covariance_root

@@ -96,7 +96,7 @@ class Fields:
         array = self._array(name, "biuf", shape).astype(np.float64, copy=False)
         if np.isnan(array).any() or not (infinite or np.isfinite(array).all()):
             raise ValueError(f"{name} has values that are not finite")
-        return np.asarray(array, order="C")
+        return np.asarray(array)  # in the order of the file: another order of its memory would round otherwise
 
     def wholes(self, name: str, *shape: int | None) -> Indices:
         """An array of whole numbers of at least zero."""
