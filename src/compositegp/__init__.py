@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from compositegp.backend import NumericalWarning, use_device
     from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
     from compositegp.estimators import CompositeGPRegressor
-    from compositegp.kernels import OnColumns
+    from compositegp.kernels import OnColumns, OnSphere, RotatedMatern
     from compositegp.learning import (
         CompositeLikelihood,
         FisherAverage,
@@ -57,12 +57,14 @@ __all__ = [
     "Nearest",
     "NumericalWarning",
     "OnColumns",
+    "OnSphere",
     "PeriodicLevels",
     "PredictionMethod",
     "PredictiveDistribution",
     "Predictor",
     "Progress",
     "RecursiveEstimate",
+    "RotatedMatern",
     "analysis",
     "committee",
     "conditioning_sets",
@@ -98,12 +100,14 @@ _HOMES = {
     "Nearest": "compositegp.prediction",
     "NumericalWarning": "compositegp.backend",
     "OnColumns": "compositegp.kernels",
+    "OnSphere": "compositegp.kernels",
     "PeriodicLevels": "compositegp.means",
     "PredictionMethod": "compositegp.prediction",
     "PredictiveDistribution": "compositegp.predictive",
     "Predictor": "compositegp.prediction",
     "Progress": "compositegp.learning",
     "RecursiveEstimate": "compositegp.learning",
+    "RotatedMatern": "compositegp.kernels",
     "committee": "compositegp.posteriors",
     "conditioning_sets": "compositegp.composite",
     "factorize": "compositegp.posteriors",

@@ -3,19 +3,22 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from compositegp.cli.output import UsageError
+from compositegp.cli.output import CommandError, UsageError
 from compositegp.cli.series_files import read_future_columns
 from compositegp.cli.stream_rows import RowParser
 from compositegp.cli.stream_session import StreamSession
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import TimeFormat
 from compositegp.forecasting import CompositeGPForecaster, in_utc
+from compositegp.storage import Fields, damaged
 
+_MOST_STEPS = 100_000  # of a horizon that a model file asks for
+_TEXTS = ("time", "target", "separator", "decimal", "encoding", "time_pattern")  # that are stored with a model
 _MAX_GAP_STEPS, _MAX_GAP = 1000, pd.Timedelta(days=30)  # the longer one is how far ahead a row may be
 
 
@@ -52,8 +55,14 @@ def open_session(
     OpenedSession
     """
     model, names = CompositeGPForecaster.load_with(path)
-    length = horizon or names.get("horizon", 1)
-    steps = model.timeline_.steps(length)
+    stored = _Stored.of(names, path)
+    length = horizon or stored.horizon
+    try:
+        steps = model.timeline_.steps(length)
+    except ValueError as error:
+        raise (damaged(path, error) if horizon is None else error) from error
+    if horizon is None and steps > _MOST_STEPS:
+        raise CommandError(f"{path} asks for forecasts of {steps} steps. If you want that, give --horizon.")
     columns = list(model.observations_.columns[1:])
     if columns and future is None:
         raise UsageError(
@@ -61,18 +70,16 @@ def open_session(
             "those columns over the horizon."
         )
     if time_format.pattern is None:
-        time_format = TimeFormat(
-            names.get("time_pattern"),
-            names.get("day_first") if time_format.day_first is None else time_format.day_first,
-        )
+        day_first = stored.times.day_first if time_format.day_first is None else time_format.day_first
+        time_format = TimeFormat(stored.times.pattern, day_first)
     written = TextFormat(
-        text_format.separator or names.get("separator"),
-        text_format.decimal or names.get("decimal"),
-        text_format.encoding or names.get("encoding"),
+        text_format.separator or stored.text.separator,
+        text_format.decimal or stored.text.decimal,
+        text_format.encoding or stored.text.encoding,
     )
     parser = RowParser(
-        names.get("time", "time"),
-        names.get("target", "value"),
+        stored.time,
+        stored.target,
         columns,
         written,
         time_format,
@@ -82,9 +89,7 @@ def open_session(
     )
     read_future: Callable[[], pd.DataFrame] | None = None
     if columns and future is not None:
-        read_future = partial(
-            _future_columns, model, future, names.get("time", "time"), columns, steps, text_format, time_format
-        )
+        read_future = partial(_future_columns, model, future, stored.time, columns, steps, text_format, time_format)
     session = StreamSession(
         model,
         path,
@@ -96,6 +101,29 @@ def open_session(
         read_future=read_future,
     )
     return OpenedSession(session, written.encoding)
+
+
+class _Stored(NamedTuple):
+    """What forecast --save stored with a model."""
+
+    time: str
+    target: str
+    horizon: str | int
+    text: TextFormat
+    times: TimeFormat
+
+    @classmethod
+    def of(cls, names: dict[str, Any], path: Path) -> "_Stored":
+        """Take and check the values."""
+        try:
+            values = Fields(names, (), names)
+            texts = {name: None if values[name] is None else values.text(name) for name in _TEXTS}
+            text = TextFormat.of_options(texts["separator"], texts["decimal"], texts["encoding"])
+            day_first = None if values["day_first"] is None else values.truth("day_first")
+            time, target = texts["time"] or "time", texts["target"] or "value"
+            return cls(time, target, names.get("horizon", 1), text, TimeFormat(texts["time_pattern"], day_first))
+        except (ValueError, UsageError) as error:
+            raise damaged(path, error) from error
 
 
 def longest_gap(text: str | None, step: pd.Timedelta) -> pd.Timedelta:

@@ -12,6 +12,7 @@ from compositegp.cli.output import CommandError, note, to_json
 from compositegp.cli.stream_input import Line
 from compositegp.cli.stream_rows import Row, RowParser
 from compositegp.forecasting import CompositeGPForecaster, in_utc
+from compositegp.storage import damaged
 
 _LATEST = "latest"  # name under which a checkpoint keeps the time of the latest row, observed or not
 
@@ -53,7 +54,7 @@ class StreamSession:
         self._read_future = read_future
         self._columns = list(model.observations_.columns[1:])
         self._waiting: list[Row] = []
-        self._latest = _latest_row(model, names)
+        self._latest = _latest_row(model, names, path)
         self._n_taken = self._n_known = self._n_refused = 0
         self._n_known_here = 0  # rows at the beginning of this file that the model has
         self._is_past_known = False
@@ -153,11 +154,17 @@ class StreamSession:
             self.print_forecast()
 
 
-def _latest_row(model: CompositeGPForecaster, names: dict[str, Any]) -> pd.Timestamp:
+def _latest_row(model: CompositeGPForecaster, names: dict[str, Any], path: Path) -> pd.Timestamp:
     """Time of the latest row that a model has, in UTC, whether it was observed or not."""
     last = in_utc(pd.DatetimeIndex([model.last_]))[0]
     kept = names.get(_LATEST)
-    return last if kept is None else max(last, in_utc(pd.DatetimeIndex([pd.Timestamp(kept)]))[0])
+    if kept is None:
+        return last
+    try:
+        stamp = pd.to_datetime(str(kept), format="ISO8601", utc=True)
+    except ValueError as error:
+        raise damaged(path, error) from error
+    return max(last, stamp)
 
 
 def _in_words(length: pd.Timedelta) -> str:

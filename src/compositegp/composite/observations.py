@@ -11,7 +11,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
-from compositegp.means import MeanLike, MeanModel, as_mean
+from compositegp.kernels import with_finite_bounds
+from compositegp.means import MeanLike, MeanModel, as_mean, in_units_of
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
 
 
@@ -59,7 +60,8 @@ class Observations:
         points = check_points(X, names[0], n_columns)
         targets = check_targets(y, len(points), names[1], several=True)
         noise = check_noise_variance(noise_variance, len(points))
-        return cls.of(clone(check_kernel(kernel)), as_mean(mean), points, targets, noise)
+        model = mean if isinstance(mean, MeanModel) else in_units_of(as_mean(mean), points)
+        return cls.of(with_finite_bounds(clone(check_kernel(kernel))), model, points, targets, noise)
 
     @classmethod
     def of(

@@ -19,25 +19,38 @@ the kernel be saved (``tests/test_extension_kernel.py`` is such a file).
 """
 
 from compositegp.kernels import algebra, stationary  # noqa: F401  (their import registers the rules)
+from compositegp.kernels.argument_rules import check_arguments
 from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covariance
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, metric
 from compositegp.kernels.noise import noise_variance
+from compositegp.kernels.rotation import RotatedMatern
+from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
+from compositegp.kernels.warped import Warped, is_warped
+from compositegp.kernels.wrapper import KernelWrapper
 
 __all__ = [
+    "EARTH_RADIUS",
     "Boxes",
     "DataScale",
+    "KernelWrapper",
     "Linearized",
     "OnColumns",
+    "OnSphere",
+    "RotatedMatern",
+    "Warped",
+    "check_arguments",
     "covariance_bounds",
     "diagonal",
     "free_hyperparameters",
     "gram",
     "in_length_scales",
     "is_storable",
+    "is_warped",
     "largest_covariance",
     "linearize",
     "metric",
@@ -46,4 +59,5 @@ __all__ = [
     "rule",
     "storable_class",
     "typical_values",
+    "with_finite_bounds",
 ]

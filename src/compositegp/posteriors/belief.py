@@ -17,7 +17,6 @@ from compositegp.backend import (
     SingularMatrixError,
     blas_threads_for,
     cholesky,
-    psd_root,
     solve_lower,
     use_device,
 )
@@ -25,13 +24,16 @@ from compositegp.composite import Composite, Evidence, Latent, Observations, col
 from compositegp.means import (
     Basis,
     Estimated,
+    InUnitsOfData,
     MeanLike,
     MeanModel,
     Prior,
     as_mean,
     check_coefficients,
     check_covariance,
+    covariance_root,
     gaussian_prior,
+    in_units_of,
 )
 from compositegp.posteriors.recursion import carry_over, take_in_segment
 from compositegp.validation import check_count, check_kernel, check_points
@@ -134,7 +136,9 @@ class Belief:
         """Means of the mean function's coefficients, shape (q,) or (q, t); empty where they are not in the belief."""
         if self.whitened is None:
             return np.empty(0)
-        return self.whitened.location[self._n_directions :].reshape(-1, *self.outputs)
+        values = self.whitened.location[self._n_directions :]
+        units = self._units
+        return (values if units is None else units.given_coefficients(values)).reshape(-1, *self.outputs)
 
     @property
     def coefficient_covariance(self) -> Floats:
@@ -142,7 +146,13 @@ class Belief:
         if self.whitened is None:
             return np.empty((0, 0))
         root = self.whitened.scale[self._n_directions :]
-        return np.asarray(root @ root.T)
+        units = self._units
+        return np.asarray(root @ root.T) if units is None else units.given_covariance(root @ root.T)
+
+    @property
+    def _units(self) -> InUnitsOfData | None:
+        mean = None if self.whitened is None else self.whitened.mean
+        return mean.functions if mean is not None and isinstance(mean.functions, InUnitsOfData) else None
 
     @property
     def _n_directions(self) -> int:
@@ -257,6 +267,18 @@ def empty_marginals(count: int, outputs: tuple[int, ...]) -> Marginals:
     return Marginals(np.empty((count, *outputs)), np.empty(count))
 
 
+def check_finite(kernel: Kernel | None, *moments: Floats) -> None:
+    """Refuse means or variances that are not finite, as covariances with the data beyond double precision give them."""
+    wrong = sum(int(np.count_nonzero(~np.isfinite(values))) for values in moments)
+    if wrong:
+        name = "The kernel" if kernel is None else f"Kernel {kernel}"
+        raise LinAlgError(
+            f"{name} gives covariances between the observations and the test points that are not finite in double "
+            f"precision: {wrong} number(s) of the prediction cannot be computed. Scale the inputs, or choose "
+            "hyper-parameters of their size."
+        )
+
+
 def joined(parts: list[Marginals]) -> Marginals:
     """Beliefs about the values of several parts, one after the other."""
     return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
@@ -285,7 +307,8 @@ def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
     >>> belief.mean, belief.variance
     (array([3., 3.]), array([4., 4.]))
     """
-    return prior_of(clone(check_kernel(kernel)), check_points(Z, "Z"), as_mean(mean))
+    points = check_points(Z, "Z")
+    return prior_of(clone(check_kernel(kernel)), points, in_units_of(as_mean(mean), points))
 
 
 def prior_of(kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
@@ -337,7 +360,7 @@ def condition_on_estimate(latent: Latent, total: Evidence, estimate: Estimated, 
     sensitivity = latent.basis - latent.root @ solved[:, t:]  # of the mean of z to β
     return Belief(
         (latent.mean + latent.basis @ beta + latent.root @ location).reshape(-1, *outputs),
-        np.concatenate([latent.root @ scale, sensitivity @ psd_root(covariance)], axis=1),
+        np.concatenate([latent.root @ scale, sensitivity @ covariance_root(covariance)], axis=1),
     )
 
 
@@ -345,6 +368,7 @@ def _moments(precision: Floats, shifts: Floats) -> tuple[Floats, Floats]:
     """Solutions of precision · X = shifts, and a root of the inverse of the precision."""
     if not len(precision):
         return shifts, precision
+    check_finite(None, precision, shifts)
     try:
         diagonal = np.diagonal(precision)
         if not (diagonal > 0).all():

@@ -29,7 +29,7 @@ from compositegp.backend import JITTER_START, Floats, IndexSets, Indices, blas_t
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.kernels import diagonal, gram
 from compositegp.means import MeanLike
-from compositegp.posteriors.belief import Marginals
+from compositegp.posteriors.belief import Marginals, check_finite
 from compositegp.validation import check_index_sets, check_points
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
@@ -150,6 +150,7 @@ def ask_committee(
     else:
         beta = np.full(experts.variance.shape, 1.0 if weights == "unit" else 1 / K)
     found = experts.combine(beta, prior_exponent=beta.sum(axis=0) if rule in ("poe", "gpoe") else 1.0)
+    check_finite(data.kernel, found.mean, found.variance)
     return Marginals(found.mean.reshape(-1, *data.outputs), found.variance)
 
 

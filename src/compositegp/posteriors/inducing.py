@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.backend import Floats, psd_root
 from compositegp.kernels import gram
 from compositegp.means import MeanLike, MeanModel, as_mean
-from compositegp.posteriors.belief import Belief
+from compositegp.posteriors.belief import Belief, check_finite
 from compositegp.validation import check_kernel, check_points
 
 
@@ -42,7 +42,10 @@ def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = No
             f"belief must come from prior, an update or a posterior without inducing points; found {belief!r}."
         )
     points = check_points(Z, "Z", belief.whitened.latent.points.shape[1])
-    return project_belief(belief, check_kernel(kernel), points, as_mean(mean))
+    given, own = as_mean(mean), belief.whitened.mean
+    if own is not None and own.columns(points).shape == given.columns(points).shape:
+        given = own  # its basis functions are in the units of the belief's coefficients
+    return project_belief(belief, check_kernel(kernel), points, given)
 
 
 def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
@@ -51,7 +54,9 @@ def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -
     latent, location, scale, *_ = belief.whitened
     # z = μ_z + loading · ξ_u + remainder, the remainder independent of u with covariance Σ_zz − Q_zz
     loading = latent.whiten(gram(kernel, Z, latent.points))
-    remainder = psd_root(gram(kernel, Z, Z) - loading @ loading.T)
+    conditional = gram(kernel, Z, Z) - loading @ loading.T
+    check_finite(kernel, conditional)
+    remainder = psd_root(conditional)
     coordinates = np.concatenate([loading, mean.columns(Z)], axis=1)
     if coordinates.shape[1] != len(location):
         raise ValueError("mean is not the one that belief began with. Pass the same mean to both.")

@@ -23,8 +23,8 @@ from compositegp.backend import (
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
-from compositegp.means import Estimated, NormalEquations, check_coefficients, gaussian_prior
-from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
+from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
+from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
 from compositegp.posteriors.neighbor_search import NeighborSearch
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 from compositegp.validation import check_count, check_points
@@ -145,6 +145,7 @@ class NearestPredictor:
                 result.variance[own] = part.variance
                 if surroundings:
                     around.scales[own], around.log_variance[own] = part.surroundings
+        check_finite(self.data.kernel, result.mean, result.variance)
         return result
 
     def around(self, rows: Indices, skip: int, size: int, n_jobs: int | None) -> Any:
@@ -275,7 +276,7 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
     if Z.shape[1] == 1:  # the observations are sorted, the farthest first
         found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
-    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(Z.shape)
+    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
     points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
     near = np.argsort(distances, axis=-1, kind="stable")[..., :most]
@@ -316,6 +317,7 @@ def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> M
             variance = np.maximum(diagonal(data.kernel, Z[part], noise=False) - informed, 0.0)
             result.mean[part] = mean[0].reshape(-1, *data.outputs)
             result.variance[part] = variance + (sensitivity_root[0] ** 2).sum(axis=-1)
+    check_finite(data.kernel, result.mean, result.variance)
     return result
 
 
@@ -325,7 +327,9 @@ def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Beli
         points = Z[None]
         V = solve_lower(factored.lower, gram(data.kernel, factored.points, like(points, factored.points)))
         mean, sensitivity_root, _ = _conditional_mean(data, factored.innovations, V, points)
-        root = psd_root(gram(data.kernel, Z, Z) - fetch(V.mT @ V)[0])
+        covariance = gram(data.kernel, Z, Z) - fetch(V.mT @ V)[0]
+        check_finite(data.kernel, mean, covariance)
+        root = psd_root(covariance)
         root = np.concatenate([root, sensitivity_root[0]], axis=1)
     return Belief(mean[0].reshape(-1, *data.outputs), root)
 
@@ -337,7 +341,7 @@ def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, 
     """
     known, q = data.mean.coefficients, data.basis.shape[1]
     if isinstance(known, Estimated):
-        root = psd_root(np.asarray(known.covariance, dtype=np.float64))
+        root = covariance_root(known.covariance)
         return check_coefficients(known.coefficients, q)[None], root[None]
     own = normal.with_prior(gaussian_prior(known, q))
     root = own.covariance_root

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.linalg import LinAlgError
 from scipy.spatial import KDTree
 
 from compositegp.backend import Array, Floats, current_device, fetch
@@ -41,7 +42,12 @@ class NeighborSearch:
         found = self._by_distances(centres, count)
         if found is not None:
             return found[1]
-        return self._tree.query(centres, k=[*range(1, count + 1)], workers=effective_n_jobs(n_jobs))[1]
+        indices = self._tree.query(centres, k=[*range(1, count + 1)], workers=effective_n_jobs(n_jobs))[1]
+        if indices.max(initial=0) == len(self.points):  # the tree's mark for a point at an infinite distance
+            raise LinAlgError(
+                "Distances between the observations and the test points are beyond double precision. Scale the inputs."
+            )
+        return indices
 
     def distance_to(self, centres: Floats, rank: int, n_jobs: int | None) -> Floats:
         """Distance of each centre to the point of that rank, the nearest being the first: shape (m,)."""
