@@ -1,10 +1,13 @@
 """From a belief about inducing variables to one about test points: FITC and PITC."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, psd_root
+from compositegp.functionals import lift, matching_kernel
 from compositegp.kernels import gram
 from compositegp.means import MeanLike, MeanModel, as_mean
 from compositegp.posteriors.belief import Belief
@@ -19,7 +22,7 @@ def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = No
     belief : Belief
         About u, the latent values at the inducing points.
     kernel : scikit-learn kernel
-    Z : array of shape (M, d)
+    Z : array of shape (M, d), or functionals
     mean : as in `prior`
         The same that the belief began with.
 
@@ -41,8 +44,13 @@ def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = No
         raise ValueError(
             f"belief must come from prior, an update or a posterior without inducing points; found {belief!r}."
         )
-    points = check_points(Z, "Z", belief.whitened.latent.points.shape[1])
-    return project_belief(belief, check_kernel(kernel), points, as_mean(mean))
+    own = belief.whitened
+    kernel, mean, (Z, sites) = lift(
+        matching_kernel(check_kernel(kernel), own.kernel), mean, Z=Z, points=own.latent.points
+    )
+    points = check_points(Z, "Z", sites.shape[1])
+    belief = replace(belief, whitened=own._replace(latent=replace(own.latent, points=sites)))
+    return project_belief(belief, kernel, points, as_mean(mean))
 
 
 def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
