@@ -44,7 +44,7 @@ def covariance(parts, left, right):
         for j, other in enumerate(right):
             for p, x, v in one.terms:
                 for q, y, w in other.terms:
-                    shared = parts.values() if p is None and q is None else [parts[p or q]] if p in (q, None) or q is None else []
+                    shared = [kernel for name, kernel in parts.items() if p in (name, None) and q in (name, None)]
                     K[i, j] += sum(v @ kernel(x, y) @ w for kernel in shared)
     return K
 

@@ -76,7 +76,7 @@ class TestLearning:
         terms = PartitionedTerms(parts, list(dask.compute(*map(dask.delayed(summarize), parts))), as_mean(mean), 0)
         beta, numbers = np.zeros((0, 1)) if mean is None else np.array([[0.5], [-1.0], [2.0]]), [0, 3, 4, 11]
         found = terms.read(numbers, KNOWN).score(KNOWN, beta, probes=0, seed=0, n_jobs=None)
-        data = Observations.checked(KNOWN, X, y, mean=mean, noise_variance=None)
+        data = Observations.checked(KNOWN, X, y, mean=as_mean(mean), noise_variance=None)
         expected = total_score(data, Composite.marginal([segments[number] for number in numbers]), beta)
         assert found.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
         np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9)

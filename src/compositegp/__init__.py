@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compositegp import analysis, design, simulate
+    from compositegp import analysis, design, functionals, simulate
     from compositegp.backend import NumericalWarning, use_device
     from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
     from compositegp.estimators import CompositeGPRegressor
-    from compositegp.kernels import OnColumns
+    from compositegp.kernels import OnColumns, OnSphere, RotatedMatern
     from compositegp.learning import (
         CompositeLikelihood,
         FisherAverage,
@@ -57,18 +57,21 @@ __all__ = [
     "Nearest",
     "NumericalWarning",
     "OnColumns",
+    "OnSphere",
     "PeriodicLevels",
     "PredictionMethod",
     "PredictiveDistribution",
     "Predictor",
     "Progress",
     "RecursiveEstimate",
+    "RotatedMatern",
     "analysis",
     "committee",
     "conditioning_sets",
     "design",
     "factorize",
     "fisher_information",
+    "functionals",
     "learn",
     "nearest",
     "posterior",
@@ -98,12 +101,14 @@ _HOMES = {
     "Nearest": "compositegp.prediction",
     "NumericalWarning": "compositegp.backend",
     "OnColumns": "compositegp.kernels",
+    "OnSphere": "compositegp.kernels",
     "PeriodicLevels": "compositegp.means",
     "PredictionMethod": "compositegp.prediction",
     "PredictiveDistribution": "compositegp.predictive",
     "Predictor": "compositegp.prediction",
     "Progress": "compositegp.learning",
     "RecursiveEstimate": "compositegp.learning",
+    "RotatedMatern": "compositegp.kernels",
     "committee": "compositegp.posteriors",
     "conditioning_sets": "compositegp.composite",
     "factorize": "compositegp.posteriors",

@@ -8,6 +8,9 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from compositegp.backend import Floats, Indices
 
+LARGEST_TARGET = 1e150
+"""Largest size of a target: the variances of larger ones, times the bounds of kernels, are not finite."""
+
 
 def check_kernel(kernel: Any) -> Kernel:
     """A scikit-learn kernel with one output."""
@@ -49,7 +52,19 @@ def check_targets(y: Any, n_samples: int, name: str = "y", *, several: bool = Fa
     if len(targets) != n_samples:
         raise ValueError(f"{name} has {len(targets)} value(s), but there are {n_samples} point(s) in X.")
     _check_finite(targets, name)
-    return targets
+    return check_magnitude(targets, name)
+
+
+def check_magnitude(y: Floats, name: str = "y") -> Floats:
+    """Targets whose squares, and sums of them, are numbers in double precision."""
+    size = float(np.abs(y).max(initial=0.0))
+    if size > LARGEST_TARGET:
+        where = np.unravel_index(int(np.abs(y).argmax()), y.shape)
+        raise ValueError(
+            f"{name} has the value {y[where]:.3g} at index {int(where[0])}, and variances of that size are beyond "
+            f"double precision. Divide {name} by a constant, or check that value."
+        )
+    return y
 
 
 def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:

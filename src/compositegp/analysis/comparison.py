@@ -167,9 +167,9 @@ def compare(
     (array([0.0396, 0.0313]), array([0.0304, 0.0311]))
     """
     data, tests = without_data(kernel, X, Z, noise_variance)
-    kernel, mean, (inducing,) = lift(data.kernel, data.mean, inducing=inducing)
+    kernel, (inducing,) = lift(data.kernel, inducing=inducing)
     sites = None if inducing is None else check_points(inducing, "inducing", tests.shape[1])
-    data = data.lifted(kernel, mean)
+    data = data.lifted(kernel)
     ours = predictor(data, tests, check_composite(composite), sites)
     mse = actual_mse(data, tests, ours.coefficients)
     few = len(data.X) <= check_count(exact_limit, "exact_limit")

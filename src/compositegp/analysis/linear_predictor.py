@@ -174,9 +174,9 @@ def without_data(
     >>> data.X.shape, data.targets, tests
     ((2, 1), array([0., 0.]), array([[0.5]]))
     """
-    kernel, mean, (X, Z) = lift(check_kernel(kernel), None, X=X, Z=Z)
+    kernel, (X, Z) = lift(check_kernel(kernel), X=X, Z=Z)
     points = check_points(X, "X")
-    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
+    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=None, noise_variance=noise_variance)
     return data, check_points(Z, "Z", points.shape[1])
 
 

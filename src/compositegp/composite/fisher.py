@@ -52,7 +52,7 @@ def fisher_information(
     >>> float(1 / np.sqrt(information[0, 0]))
     0.2
     """
-    kernel, mean, (rows,) = lift(check_kernel(kernel), mean, X=X)
+    kernel, (rows,) = lift(check_kernel(kernel), X=X)
     points = check_points(rows, "X")
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
     terms = _terms(composite, len(points))

@@ -12,7 +12,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
 from compositegp.functionals import lift, matching_kernel, matching_mean
-from compositegp.means import MeanLike, MeanModel, as_mean
+from compositegp.kernels import with_finite_bounds
+from compositegp.means import MeanLike, MeanModel, as_mean, in_units_of
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
 
 
@@ -58,11 +59,14 @@ class Observations:
         names: tuple[str, str] = ("X", "y"),
     ) -> "Observations":
         """Build from a user's arguments; a ValueError names a bad one. The kernel is copied."""
-        kernel, mean, (rows,) = lift(check_kernel(kernel), mean, **{names[0]: X})
+        kernel, (rows,) = lift(check_kernel(kernel), **{names[0]: X})
         points = check_points(rows, names[0], n_columns)
         targets = check_targets(y, len(points), names[1], several=True)
         noise = check_noise_variance(noise_variance, len(points))
-        return cls.of(clone(kernel), as_mean(mean), points, targets, noise)
+        model = matching_mean(kernel, as_mean(mean))
+        if not isinstance(mean, MeanModel):
+            model = in_units_of(model, points)
+        return cls.of(with_finite_bounds(clone(kernel)), model, points, targets, noise)
 
     @classmethod
     def of(
@@ -132,9 +136,9 @@ class Observations:
         """The same data under another kernel."""
         return replace(self, kernel=matching_kernel(kernel, self.kernel))
 
-    def lifted(self, kernel: Kernel, mean: MeanModel) -> "Observations":
-        """The same data under the same model, lifted to functionals."""
-        return replace(self, kernel=kernel, mean=mean)
+    def lifted(self, kernel: Kernel) -> "Observations":
+        """The same data under the same model; its kernel is lifted to functionals, and the mean follows."""
+        return replace(self, kernel=kernel, mean=matching_mean(kernel, self.mean))
 
     def with_mean(self, mean: MeanModel) -> "Observations":
         """The same data under another mean."""

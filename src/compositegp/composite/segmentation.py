@@ -14,6 +14,7 @@ SEGMENT_SIZE = 256
 """Default number of observations in a segment."""
 _MANY_COLUMNS = 64  # with more columns than this, cuts are made across single columns only
 _CLEARLY_WIDER = 1.5  # a cut across the principal direction needs this times the variance of the widest column
+_EQUALLY_WIDE = 1e-9  # relative difference of spreads that is a rounding error
 
 
 def segment(
@@ -101,7 +102,8 @@ def _along_widest_direction(points: Floats) -> Floats:
     centred = points - points.mean(axis=0)
     centred /= np.abs(centred).max() or 1.0  # so that no square overflows
     spreads = np.einsum("nd,nd->d", centred, centred)
-    column = int(np.argmax(spreads))
+    # Of columns that are equally wide up to rounding the first, so that the unit of a column settles no tie.
+    column = int(np.argmax(spreads >= (1 - _EQUALLY_WIDE) * spreads.max()))
     if points.shape[1] > _MANY_COLUMNS:
         return np.asarray(points[:, column])
     variances, directions = np.linalg.eigh(centred.T @ centred)

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.backend import Booleans, Floats, Indices, blas_threads_for
 from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, partition
 from compositegp.distributed.partitions import Part, Summary, add_up
-from compositegp.kernels import in_length_scales
+from compositegp.kernels import in_length_scales, is_warped
 from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
 from compositegp.posteriors import Belief, Marginals, Surrounded, believe, gather, join_surrounded, predict_from
@@ -108,6 +108,9 @@ class PartitionedModel:
     def _gaps(self, tests: Floats) -> Floats:
         """Distance from each partition's bounding box to each test point, in length scales: (partitions, M)."""
         gaps = np.full((len(self.parts), len(tests)), np.inf)
+        if is_warped(self.kernel):  # a box of coordinates says nothing about distances: any partition may be near
+            gaps[[summary.n_points > 0 for summary in self.summaries]] = 0.0
+            return gaps
         for owner, summary in enumerate(self.summaries):
             if summary.n_points:
                 least, most = in_length_scales(self.kernel, np.stack([summary.least, summary.most]))

@@ -34,7 +34,7 @@ from compositegp.learning import (
     single_kernel,
     solve,
 )
-from compositegp.means import Basis, Estimated, MeanModel, as_mean
+from compositegp.means import Basis, Estimated, MeanModel, as_given, as_mean, in_units_of
 from compositegp.posteriors import N_NEIGHBORS
 from compositegp.prediction import (
     CompositeSum,
@@ -150,6 +150,8 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if kernel is None:
             kernel = default_kernel(len(summaries[0].least))
             mean = as_mean("constant") if self.mean is None else mean
+        ends = [np.min([one.least for one in summaries], axis=0), np.max([one.most for one in summaries], axis=0)]
+        mean = in_units_of(mean, np.stack(ends))
         terms = PartitionedTerms(parts, summaries, mean, self.conditioning_size)
         result, comparison = None, None
         if self.learning is not None and len(kernel.theta):
@@ -158,6 +160,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         elif is_automatic(self.kernel):
             points, targets = self._sample(terms, check_random_state(self.random_state).permutation(len(terms)))
             kernel = at_scale(kernel, np.concatenate(points), np.concatenate(targets))
+        self._given_mean = terms.mean
         self._model = PartitionedModel(kernel, mean, parts, summaries, self.conditioning_size)
         self._lazy_parts = lazy
         self._transform = transform
@@ -243,8 +246,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             points, targets = self._tuning_sample()
             model = self._fitted()
             data = Observations.of(model.kernel, model.mean, points, targets, None)
-            given = as_mean("constant" if self.mean is None and is_automatic(self.kernel) else self.mean)
-            fitted = FittedTerms(data, given, lambda: [], lambda _: Composite.full(len(points)))
+            fitted = FittedTerms(data, self._given_mean, lambda: [], lambda _: Composite.full(len(points)))
             heavy_tails = isinstance(self._transform, IdentityTarget)
             found = method.tune(fitted, heavy_tails=heavy_tails, n_jobs=None)
             size = N_NEIGHBORS if method.n_neighbors == "auto" else int(method.n_neighbors)
@@ -294,7 +296,9 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def mean_(self) -> Any:
         """The mean, with its coefficients where they were learned."""
         mean = self._fitted().mean
-        return self.mean if mean.coefficients is None else mean.coefficients
+        if mean.coefficients is None:
+            return self.mean
+        return as_given(mean.coefficients) if isinstance(mean.coefficients, Estimated) else mean.coefficients
 
     def _check_parameters(self) -> None:
         check_kernel_choice(self.kernel)

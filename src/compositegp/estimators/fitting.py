@@ -26,7 +26,7 @@ from compositegp.learning import (
     learn_from,
     single_kernel,
 )
-from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
+from compositegp.means import Basis, Estimated, MeanModel, as_mean, in_units_of, plugged_in
 from compositegp.prediction import PredictionMethod, as_prediction_method
 from compositegp.predictive import as_target_transform
 
@@ -87,7 +87,7 @@ def model_of(estimator: Any, training: Training) -> Model:
         mean = Basis(clone(mean).fit(training.X))
     given = single_kernel(estimator.kernel)
     if given is not None:
-        return Model(TargetScale(transform, 0.0, 1.0), clone(given), as_mean(mean))
+        return Model(TargetScale(transform, 0.0, 1.0), clone(given), in_units_of(as_mean(mean), training.X))
     y = transform.forward(training.y)
     offset: Any = 0.0
     scale: Any = 1.0
@@ -97,7 +97,7 @@ def model_of(estimator: Any, training: Training) -> Model:
         spreads = y.std(axis=0)
         scale = np.where(spreads > 0, spreads, 1.0)
     kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
-    return Model(TargetScale(transform, offset, scale), kernel, as_mean(mean))
+    return Model(TargetScale(transform, offset, scale), kernel, in_units_of(as_mean(mean), training.X))
 
 
 def fit_model(estimator: Any, training: Training) -> FittedModel:

@@ -34,7 +34,7 @@ from compositegp.learning import (
     is_automatic,
     single_kernel,
 )
-from compositegp.means import Estimated, as_mean
+from compositegp.means import Estimated, as_given, as_mean
 from compositegp.posteriors import prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, PredictiveDistribution, as_target_transform
@@ -532,6 +532,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimate = model.data.mean.coefficients
         if not isinstance(estimate, Estimated):
             return np.empty(0), np.empty((0, 0))
+        estimate = as_given(estimate)
         return np.asarray(estimate.coefficients), np.asarray(estimate.covariance)
 
     def _prior_distribution(self, X: Any, joint: bool, latent: bool, noise_variance: Any) -> PredictiveDistribution:

@@ -26,7 +26,7 @@ array([ 1., -1.])
 
 from compositegp.functionals.constructors import at, average, box, combine, derivative, part
 from compositegp.functionals.functional_list import Functionals, find_functionals, join
-from compositegp.functionals.lifted_kernel import OnFunctionals
+from compositegp.functionals.kernel_of_functionals import OnFunctionals
 from compositegp.functionals.lifting import (
     Lifted,
     lift,
@@ -37,12 +37,15 @@ from compositegp.functionals.lifting import (
     plain_kernel,
 )
 from compositegp.functionals.part_kernels import part_names
+from compositegp.functionals.places import Places, atoms_of
 
 __all__ = [
     "Functionals",
     "Lifted",
     "OnFunctionals",
+    "Places",
     "at",
+    "atoms_of",
     "average",
     "box",
     "combine",

@@ -35,18 +35,18 @@ class AtomClass(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    size : int
         Atoms of each; a functional with fewer has further ones of weight zero.
     runs : tuple of Run
     """
 
-    count: int
+    size: int
     runs: tuple[Run, ...]
 
     @property
     def is_value(self) -> bool:
         """Whether it is one atom, and that a value."""
-        return self.count == 1 and self.runs[0].column is None
+        return self.size == 1 and self.runs[0].column is None
 
 
 class Classes(NamedTuple):

@@ -70,8 +70,8 @@ def average(sets: Any, weights: Sequence[ArrayLike] | None = None) -> Functional
     Parameters
     ----------
     sets : list of arrays of shape (a, d), or array of shape (M, a, d)
-        The points of each set, such as those of `box`; a single array (a, d) is one set. Functionals, such as parts, may
-        take the place of points.
+        The points of each set, such as those of `box`; a single array (a, d) is one set. Functionals, such as parts,
+        may take the place of points.
     weights : list of arrays of shape (a,), optional
         Weights of the points of each set, none negative; they are divided by their sum. By default all are equal.
 
@@ -93,7 +93,9 @@ def average(sets: Any, weights: Sequence[ArrayLike] | None = None) -> Functional
         base = points if isinstance(points, Functionals) else of_points(check_points(points, f"sets[{number}]"))
         shares = np.ones(len(base)) if own is None else check_targets(own, len(base), f"weights[{number}]")
         if (shares < 0).any() or not shares.sum() > 0:
-            raise ValueError(f"weights[{number}] must not be negative, and not all zero. Use combine for a contrast.")
+            raise ValueError(
+                f"weights[{number}] must not be negative, and not all zero. Use combine for a contrast."
+            )
         found.append(combine(base, shares / shares.sum()))
     return join(found)
 

@@ -59,7 +59,7 @@ class Functionals:
 
     @property
     def n_columns(self) -> int:
-        """d."""
+        """D."""
         return int(self.points.shape[1])
 
     @cached_property
@@ -81,7 +81,9 @@ class Functionals:
         totals = np.bincount(self.owners, sizes, len(self))
         sums = [np.bincount(self.owners, sizes * column, len(self)) for column in self.points.T]
         # A single point stays what it is, to the last digit.
-        return np.where((self.counts == 1)[:, None], self.points[self.starts[:-1]], np.stack(sums, 1) / totals[:, None])
+        return np.where(
+            (self.counts == 1)[:, None], self.points[self.starts[:-1]], np.stack(sums, 1) / totals[:, None]
+        )
 
     @cached_property
     def has_mean(self) -> Booleans:
@@ -104,7 +106,7 @@ class Functionals:
     def constants(self) -> Floats:
         """What each makes of a mean that is 1 everywhere: shape (M,)."""
         own = self.weights * (self.has_mean & (self.columns == VALUE))
-        return np.bincount(self.owners, own, len(self))
+        return np.asarray(np.bincount(self.owners, own, len(self)), dtype=np.float64)
 
     def __getitem__(self, chosen: Any) -> "Functionals":
         """Some of them, in the order given."""
@@ -192,7 +194,7 @@ def find_functionals(Z: Any) -> Functionals | None:
 
 
 def of_points(points: Floats, feature_names: tuple[Any, ...] | None = None) -> Functionals:
-    """f at points that have been checked, shape (M, d)."""
+    """F at points that have been checked, shape (M, d)."""
     count = len(points)
     return Functionals(
         points,

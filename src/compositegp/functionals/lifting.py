@@ -1,4 +1,4 @@
-"""Where functionals enter: at the border of a public function, kernel, mean and points are lifted, all or none."""
+"""Where functionals enter: at the border of a public function, the kernel and all the points are lifted, or none."""
 
 from typing import Any, NamedTuple
 
@@ -7,38 +7,35 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.functionals.functional_list import Functionals, find_functionals, join
-from compositegp.functionals.lifted_kernel import OnFunctionals
-from compositegp.functionals.lifted_mean import lift_mean
+from compositegp.functionals.kernel_of_functionals import OnFunctionals
+from compositegp.functionals.mean_of_functionals import lift_mean
 from compositegp.functionals.part_kernels import check_part
-from compositegp.means import MeanLike, MeanModel, as_mean
+from compositegp.means import MeanModel
 from compositegp.validation import check_kernel, check_points
 
 
 class Lifted(NamedTuple):
-    """A model of functionals, with rows that name them.
+    """A kernel of functionals, with rows that name them.
 
     Attributes
     ----------
     kernel : scikit-learn kernel
-    mean : as in `posterior`
     points : list of arrays
-        What was given, in the same order: rows of d + 1 columns. Where nothing is a functional, kernel, mean and
-        points are as they were given.
+        What was given, in the same order: rows of d + 1 columns. Where nothing is a functional, kernel and points are
+        as they were given.
     """
 
     kernel: Kernel
-    mean: Any
     points: list[Any]
 
 
-def lift(kernel: Kernel, mean: MeanLike, **given: Any) -> Lifted:
-    """Lift a model and points to functionals, if any of the points are functionals.
+def lift(kernel: Kernel, **given: Any) -> Lifted:
+    """Lift a kernel and points to functionals, if any of the points are functionals.
 
     Parameters
     ----------
     kernel : scikit-learn kernel
         It may be lifted already: its functionals keep their numbers.
-    mean : as in `posterior`
     **given : array of shape (n, d), Functionals, list of Functionals or None
         By the names of the arguments, for messages.
 
@@ -50,14 +47,14 @@ def lift(kernel: Kernel, mean: MeanLike, **given: Any) -> Lifted:
     --------
     >>> from compositegp import functionals as F
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> lift(RBF(), None, X=[[0.0], [1.0]], Z=F.derivative([[3.0]], 0)).points
+    >>> lift(RBF(), X=[[0.0], [1.0]], Z=F.derivative([[3.0]], 0)).points
     [array([[ 0., -1.],
            [ 1., -1.]]), array([[3., 0.]])]
     """
     found = {name: find_functionals(points) for name, points in given.items()}
     named = [one for one in found.values() if one is not None]
     if not named and not isinstance(kernel, OnFunctionals):
-        return Lifted(kernel, mean, list(given.values()))
+        return Lifted(kernel, list(given.values()))
     table = _extended(kernel, named)
     rows: list[Any] = []
     count = len(table) - sum(len(one) for one in named)
@@ -71,7 +68,7 @@ def lift(kernel: Kernel, mean: MeanLike, **given: Any) -> Lifted:
     lifted = lifted_kernel(check_kernel(kernel), table)
     for name in table.part_names:
         check_part(lifted.kernel, name)
-    return Lifted(lifted, lift_mean(as_mean(mean), table), rows)
+    return Lifted(lifted, rows)
 
 
 def lifted_kernel(kernel: Kernel, functionals: Functionals) -> OnFunctionals:

@@ -26,15 +26,25 @@ from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
 from compositegp.kernels.derivatives import derivative
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, metric
 from compositegp.kernels.noise import noise_variance
+from compositegp.kernels.rotation import RotatedMatern
+from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
+from compositegp.kernels.warped import Warped, is_warped
+from compositegp.kernels.wrapper import KernelWrapper
 
 __all__ = [
+    "EARTH_RADIUS",
     "Boxes",
     "DataScale",
+    "KernelWrapper",
     "Linearized",
     "OnColumns",
+    "OnSphere",
+    "RotatedMatern",
+    "Warped",
     "covariance_bounds",
     "derivative",
     "diagonal",
@@ -42,6 +52,7 @@ __all__ = [
     "gram",
     "in_length_scales",
     "is_storable",
+    "is_warped",
     "largest_covariance",
     "linearize",
     "metric",
@@ -50,4 +61,5 @@ __all__ = [
     "rule",
     "storable_class",
     "typical_values",
+    "with_finite_bounds",
 ]

@@ -136,4 +136,4 @@ def _power(kernel: Kernel, gaps: Floats) -> Floats:
 
 @rule(largest_covariance, OnColumns)
 def _columns(kernel: OnColumns, gaps: Floats) -> Floats:
-    return largest_covariance(kernel.kernel, kernel.select(gaps))
+    return largest_covariance(kernel.kernel, kernel.view(gaps))

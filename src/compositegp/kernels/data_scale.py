@@ -100,7 +100,7 @@ def _sum(kernel: Kernel, scale: DataScale) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, count in (("k1", first), ("k2", second)):
         share = count / (first + second) if count else 1.0
-        found |= _inside(name, getattr(kernel, name), scale._replace(variance=share * scale.variance))
+        found |= typical_inside(name, getattr(kernel, name), scale._replace(variance=share * scale.variance))
     return found
 
 
@@ -108,21 +108,22 @@ def _sum(kernel: Kernel, scale: DataScale) -> dict[str, Any]:
 def _product(kernel: Kernel, scale: DataScale) -> dict[str, Any]:
     # Of two constants in a product one carries the variance.
     rest = scale._replace(variance=1.0) if _has_free_constant(kernel.k1) else scale
-    return _inside("k1", kernel.k1, scale) | _inside("k2", kernel.k2, rest)
+    return typical_inside("k1", kernel.k1, scale) | typical_inside("k2", kernel.k2, rest)
 
 
 @rule(typical_values, Exponentiation, inherited=True)
 def _power(kernel: Kernel, scale: DataScale) -> dict[str, Any]:
     root = scale._replace(variance=scale.variance ** (1 / kernel.exponent))
-    return _inside("kernel", kernel.kernel, root)
+    return typical_inside("kernel", kernel.kernel, root)
 
 
 @rule(typical_values, OnColumns, inherited=True)
 def _columns(kernel: OnColumns, scale: DataScale) -> dict[str, Any]:
-    return _inside("kernel", kernel.kernel, scale._replace(spreads=kernel.select(scale.spreads[None, :])[0]))
+    return typical_inside("kernel", kernel.kernel, scale._replace(spreads=kernel.view(scale.spreads[None, :])[0]))
 
 
-def _inside(name: str, kernel: Kernel, scale: DataScale) -> dict[str, Any]:
+def typical_inside(name: str, kernel: Kernel, scale: DataScale) -> dict[str, Any]:
+    """Typical values of a kernel that is the parameter `name` of another one, by their names there."""
     return {f"{name}__{inner}": value for inner, value in typical_values(kernel, scale).items()}
 
 

@@ -82,6 +82,7 @@ def _combine(radial: _Radial, X: Array, Y: Array, first: int | None, second: int
         return -radial.slope * scaled(first)
     if first is None:
         return radial.slope * scaled(second)
+    assert radial.curvature is not None
     K = -radial.curvature * scaled(first) * scaled(second)
     return K + float(radial.weights[first]) * radial.slope if first == second else K
 
@@ -192,12 +193,12 @@ def _power(kernel: Kernel, X: Array, Y: Array, first: int | None = None, second:
 
 @rule(derivative, OnColumns)
 def _columns(kernel: OnColumns, X: Array, Y: Array, first: int | None = None, second: int | None = None) -> Array:
-    columns = kernel.select(np.arange(X.shape[-1])[None, :])[0]
+    columns = kernel.view(np.arange(X.shape[-1])[None, :])[0]
 
     def places(column: int | None) -> list[int | None]:
         return [None] if column is None else [int(place) for place in np.flatnonzero(columns == column)]
 
-    X_own, Y_own = kernel.select(X), kernel.select(Y)
+    X_own, Y_own = kernel.view(X), kernel.view(Y)
     K = _zeros(X, Y)
     for i in places(first):
         for j in places(second):

@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import (
 from compositegp.backend import Floats
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.evaluation import rule
+from compositegp.kernels.warped import unwarped
 
 _SHARE = 0.25  # power of inverse squared length scales by which parts of a sum are averaged
 
@@ -29,7 +30,8 @@ def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
 
     Parts of a sum count by their variance, and factors of a product add up. A column that no part depends on becomes
     zero. Periodic and linear parts do not define nearness. With a kernel that has no length scale the points are
-    returned unchanged.
+    returned unchanged. Where a part is `Warped`, the result has the columns that the parts of the kernel see, in the
+    place of the points' own.
 
     Parameters
     ----------
@@ -38,15 +40,18 @@ def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
 
     Returns
     -------
-    array of shape (n, d)
+    array of shape (n, d), or (n, d′) for a warped kernel
 
     Examples
     --------
     >>> in_length_scales(RBF([2.0, 10.0]), np.array([[2.0, 10.0]]))
     array([[1., 1.]])
     """
-    _, inverse_squares = metric(kernel, X.shape[1])
-    return X * np.sqrt(inverse_squares) if inverse_squares.any() else X
+    plain, points = unwarped(kernel, X)
+    _, inverse_squares = metric(plain, points.shape[1])
+    if plain is not kernel:  # columns that no part depends on need not be looked at
+        points, inverse_squares = points[:, inverse_squares > 0], inverse_squares[inverse_squares > 0]
+    return points * np.sqrt(inverse_squares) if inverse_squares.any() else points
 
 
 @singledispatch
@@ -123,7 +128,7 @@ def _power(kernel: Kernel, d: int) -> tuple[float, Floats]:
 
 @rule(metric, OnColumns, inherited=True)
 def _columns(kernel: OnColumns, d: int) -> tuple[float, Floats]:
-    columns = kernel.select(np.arange(d)[None, :])[0]
+    columns = kernel.view(np.arange(d)[None, :])[0]
     variance, selected = metric(kernel.kernel, len(columns))
     inverse_squares = np.zeros(d)
     np.add.at(inverse_squares, columns, selected)

@@ -6,8 +6,8 @@ from array_api_compat import array_namespace
 from sklearn.gaussian_process.kernels import Exponentiation, Kernel, Product, Sum, WhiteKernel
 
 from compositegp.backend import Array
-from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.evaluation import diagonal, rule
+from compositegp.kernels.wrapper import KernelWrapper
 
 
 @singledispatch
@@ -67,6 +67,6 @@ def _power(kernel: Kernel, X: Array) -> Array:
     return xp.where(small, precise, (d + n) ** kernel.exponent - d**kernel.exponent)
 
 
-@rule(noise_variance, OnColumns)
-def _columns(kernel: OnColumns, X: Array) -> Array:
-    return noise_variance(kernel.kernel, kernel.select(X))
+@rule(noise_variance, KernelWrapper)
+def _view(kernel: KernelWrapper, X: Array) -> Array:
+    return noise_variance(kernel.kernel, kernel.view(X))

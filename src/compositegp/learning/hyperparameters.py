@@ -20,7 +20,7 @@ from compositegp.learning.problem import LearningProblem, Reporter
 from compositegp.learning.result import Estimate, LearningResult, Progress, messages_about
 from compositegp.learning.segment_reader import LocalSegments, SegmentSource
 from compositegp.learning.starting_values import data_scale, starting_kernel, starting_points
-from compositegp.means import Basis, Estimated, as_mean, ordinary_least_squares
+from compositegp.means import Basis, Estimated, as_given, as_mean, ordinary_least_squares
 from compositegp.validation import check_kernel, check_points
 
 METHODS: dict[str, type[LearningMethod]] = {
@@ -187,17 +187,19 @@ def _result(found: Estimate, data: Observations, reporter: Reporter, interrupted
     kernel = data.kernel.clone_with_theta(found.theta)
     coefficients = found.coefficients.reshape(-1, *data.outputs)
     learned: Any = data.mean
+    given = Estimated(data.mean.functions, coefficients, found.coefficient_covariance)
     if len(coefficients):
         assert data.mean.coefficients is not None
         learned = Estimated(data.mean.coefficients.functions, coefficients, found.coefficient_covariance)
+        given = as_given(learned)
     return LearningResult(
         kernel,
         kernel.theta,
         found.theta_information,
         found.theta_covariance,
         learned,
-        coefficients,
-        found.coefficient_covariance,
+        np.asarray(given.coefficients),
+        np.asarray(given.covariance),
         found.log_likelihood,
         round(found.n_points),
         found.n_segments,

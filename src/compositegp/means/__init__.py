@@ -19,10 +19,12 @@ from compositegp.means.least_squares import (
     Prior,
     check_coefficients,
     check_covariance,
+    covariance_root,
     gaussian_prior,
     ordinary_least_squares,
 )
 from compositegp.means.model import MeanLike, MeanModel, as_functions, as_mean, plugged_in
+from compositegp.means.units import InUnitsOfData, as_given, in_units_of
 from compositegp.means.varying_coefficients import fit_random_effects
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "Constant",
     "Estimated",
     "Functions",
+    "InUnitsOfData",
     "Linear",
     "MeanLike",
     "MeanModel",
@@ -37,12 +40,15 @@ __all__ = [
     "PeriodicLevels",
     "Prior",
     "as_functions",
+    "as_given",
     "as_mean",
     "check_coefficients",
     "check_covariance",
     "constant_functions",
+    "covariance_root",
     "fit_random_effects",
     "gaussian_prior",
+    "in_units_of",
     "inflated",
     "linear_functions",
     "mean_derivative",

@@ -6,9 +6,17 @@ from typing import Any
 import numpy as np
 
 from compositegp.backend import Floats
-from compositegp.means.functions import Constant, Linear, PeriodicLevels, constant_functions, linear_functions, no_functions
-from compositegp.means.model import WithCoefficients
+from compositegp.means.functions import (
+    Constant,
+    Linear,
+    PeriodicLevels,
+    constant_functions,
+    linear_functions,
+    no_functions,
+)
 from compositegp.means.least_squares import check_coefficients
+from compositegp.means.model import WithCoefficients, as_functions
+from compositegp.means.units import InUnitsOfData
 
 _LEVELS = 24  # steps by which the width of differences is halved
 _FIRST_STEP = 1e-2  # widest difference, over 1 + |x|
@@ -39,7 +47,7 @@ def mean_derivative(function: Any, X: Floats, column: int) -> Floats:
     array([ 3., 12.])
     """
     if function is no_functions:
-        return no_functions(X)
+        return np.empty((len(X), 0))
     if function is constant_functions:
         return np.zeros((len(X), 1))
     if function is linear_functions:
@@ -54,7 +62,7 @@ def mean_derivative(function: Any, X: Floats, column: int) -> Floats:
 @mean_derivative.register(Constant)
 @mean_derivative.register(PeriodicLevels)
 def _flat(function: Any, X: Floats, column: int) -> Floats:
-    return np.zeros_like(function(X))  # levels are constant between their jumps
+    return np.zeros_like(np.asarray(function(X)))  # levels are constant between their jumps
 
 
 @mean_derivative.register(Linear)
@@ -67,6 +75,11 @@ def _with_coefficients(function: WithCoefficients, X: Floats, column: int) -> Fl
     known = mean_derivative(function.mean.known, X, column).reshape(len(X), -1)
     slopes = mean_derivative(function.mean.functions, X, column)
     return np.asarray(known + slopes @ check_coefficients(function.estimate.coefficients, slopes.shape[1]))
+
+
+@mean_derivative.register(InUnitsOfData)
+def _in_units(function: InUnitsOfData, X: Floats, column: int) -> Floats:
+    return function.of_values(mean_derivative(as_functions(function.functions), X, column))
 
 
 def _numerical(function: Any, X: Floats, column: int) -> Floats:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from compositegp.backend import Floats, pseudo_inverse_root, pseudo_invert_information
+from compositegp.backend import Floats, psd_root, pseudo_inverse_root, pseudo_invert_information
 from compositegp.means.functions import Basis, Estimated
 
 
@@ -114,6 +114,14 @@ def check_coefficients(coefficients: ArrayLike, q: int) -> Floats:
     return columns
 
 
+def covariance_root(covariance: ArrayLike) -> Floats:
+    """A root (q, r) of the error covariance (q, q) of coefficients, each in units of its own standard error."""
+    matrix = np.asarray(covariance, dtype=np.float64)
+    variances = np.diagonal(matrix)
+    units = np.sqrt(np.where(variances > 0, variances, 1.0))
+    return np.asarray(units[:, None] * psd_root(matrix / np.outer(units, units)))
+
+
 def check_covariance(covariance: ArrayLike, q: int) -> Floats:
     """Covariance of the coefficients of a mean: finite, symmetric and positive semi-definite, shape (q, q)."""
     matrix = np.asarray(covariance, dtype=np.float64)
@@ -122,6 +130,7 @@ def check_covariance(covariance: ArrayLike, q: int) -> Floats:
             f"the covariance of the mean's coefficients must be a finite, symmetric matrix of shape ({q}, {q}); found "
             f"shape {matrix.shape}."
         )
-    if q and np.linalg.eigvalsh(matrix)[0] < -1e-8 * np.abs(matrix).max():
+    sizes = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(np.float64).tiny))
+    if q and np.linalg.eigvalsh(matrix / np.outer(sizes, sizes))[0] < -1e-8:
         raise ValueError("the covariance of the mean's coefficients is not positive definite.")
     return matrix

@@ -17,22 +17,24 @@ from compositegp.backend import (
     SingularMatrixError,
     blas_threads_for,
     cholesky,
-    psd_root,
     solve_lower,
     use_device,
 )
 from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
-from compositegp.functionals import lift, matching_kernel
+from compositegp.functionals import lift, matching_kernel, matching_mean
 from compositegp.means import (
     Basis,
     Estimated,
+    InUnitsOfData,
     MeanLike,
     MeanModel,
     Prior,
     as_mean,
     check_coefficients,
     check_covariance,
+    covariance_root,
     gaussian_prior,
+    in_units_of,
 )
 from compositegp.posteriors.recursion import carry_over, take_in_segment
 from compositegp.validation import check_count, check_kernel, check_points
@@ -135,7 +137,9 @@ class Belief:
         """Means of the mean function's coefficients, shape (q,) or (q, t); empty where they are not in the belief."""
         if self.whitened is None:
             return np.empty(0)
-        return self.whitened.location[self._n_directions :].reshape(-1, *self.outputs)
+        values = self.whitened.location[self._n_directions :]
+        units = self._units
+        return (values if units is None else units.given_coefficients(values)).reshape(-1, *self.outputs)
 
     @property
     def coefficient_covariance(self) -> Floats:
@@ -143,7 +147,14 @@ class Belief:
         if self.whitened is None:
             return np.empty((0, 0))
         root = self.whitened.scale[self._n_directions :]
-        return np.asarray(root @ root.T)
+        units = self._units
+        return np.asarray(root @ root.T) if units is None else units.given_covariance(root @ root.T)
+
+    @property
+    def _units(self) -> InUnitsOfData | None:
+        mean = None if self.whitened is None else self.whitened.mean
+        functions = None if mean is None or mean.coefficients is None else mean.coefficients.functions
+        return functions if isinstance(functions, InUnitsOfData) else None
 
     @property
     def _n_directions(self) -> int:
@@ -174,12 +185,12 @@ class Belief:
         Belief
         """
         known = self._whitened("update")
-        kernel, mean, (X_k, points) = lift(known.kernel, known.mean, X_k=X_k, points=known.latent.points)
+        kernel, (X_k, points) = lift(known.kernel, X_k=X_k, points=known.latent.points)
         data = Observations.checked(
             kernel,
             X_k,
             y_k,
-            mean=mean,
+            mean=known.mean,
             noise_variance=noise_variance,
             n_columns=points.shape[1],
             names=("X_k", "y_k"),
@@ -256,6 +267,18 @@ def empty_marginals(count: int, outputs: tuple[int, ...]) -> Marginals:
     return Marginals(np.empty((count, *outputs)), np.empty(count))
 
 
+def check_finite(kernel: Kernel | None, *moments: Floats) -> None:
+    """Refuse means or variances that are not finite, as covariances with the data beyond double precision give them."""
+    wrong = sum(int(np.count_nonzero(~np.isfinite(values))) for values in moments)
+    if wrong:
+        name = "The kernel" if kernel is None else f"Kernel {kernel}"
+        raise LinAlgError(
+            f"{name} gives covariances between the observations and the test points that are not finite in double "
+            f"precision: {wrong} number(s) of the prediction cannot be computed. Scale the inputs, or choose "
+            "hyper-parameters of their size."
+        )
+
+
 def joined(parts: list[Marginals]) -> Marginals:
     """Beliefs about the values of several parts, one after the other."""
     return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
@@ -284,12 +307,14 @@ def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
     >>> belief.mean, belief.variance
     (array([3., 3.]), array([4., 4.]))
     """
-    kernel, mean, (points,) = lift(check_kernel(kernel), mean, Z=Z)
-    return prior_of(clone(kernel), check_points(points, "Z"), as_mean(mean))
+    kernel, (Z,) = lift(check_kernel(kernel), Z=Z)
+    points = check_points(Z, "Z")
+    return prior_of(clone(kernel), points, in_units_of(matching_mean(kernel, as_mean(mean)), points))
 
 
 def prior_of(kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
     """Belief before any data, from values that have been checked."""
+    mean = matching_mean(kernel, mean)
     latent = Latent.prior(kernel, Z, mean)
     model = Model(kernel, mean)
     if mean.coefficients is not None:
@@ -337,7 +362,7 @@ def condition_on_estimate(latent: Latent, total: Evidence, estimate: Estimated, 
     sensitivity = latent.basis - latent.root @ solved[:, t:]  # of the mean of z to β
     return Belief(
         (latent.mean + latent.basis @ beta + latent.root @ location).reshape(-1, *outputs),
-        np.concatenate([latent.root @ scale, sensitivity @ psd_root(covariance)], axis=1),
+        np.concatenate([latent.root @ scale, sensitivity @ covariance_root(covariance)], axis=1),
     )
 
 
@@ -345,6 +370,7 @@ def _moments(precision: Floats, shifts: Floats) -> tuple[Floats, Floats]:
     """Solutions of precision · X = shifts, and a root of the inverse of the precision."""
     if not len(precision):
         return shifts, precision
+    check_finite(None, precision, shifts)
     try:
         diagonal = np.diagonal(precision)
         if not (diagonal > 0).all():

@@ -46,10 +46,10 @@ class FactoredComposite:
     def posterior(self, Z: ArrayLike, *, inducing: ArrayLike | None = None) -> Belief:
         """Belief about the latent values at `Z`, as `compositegp.posterior` gives it."""
         data = self.data
-        kernel, mean, (points, sites) = lift(data.kernel, data.mean, Z=Z, inducing=inducing)
+        kernel, (points, sites) = lift(data.kernel, Z=Z, inducing=inducing)
         if kernel is data.kernel:
             points, sites = check_points(Z, "Z", data.X.shape[1]), _sites(inducing, data.X.shape[1])
-        return self.believe(data.lifted(kernel, mean), points, sites)
+        return self.believe(data.lifted(kernel), points, sites)
 
     def believe(self, data: Observations, Z: Floats, inducing: Floats | None = None) -> Belief:
         """Belief about checked test points, under the data's model or what it was lifted to."""
@@ -144,7 +144,7 @@ def posterior(
     >>> belief.mean.round(1), belief.standard_deviation.round(1)
     (array([0.9, 0.7]), array([0., 0.]))
     """
-    kernel, mean, (X, Z, inducing) = lift(check_kernel(kernel), mean, X=X, Z=Z, inducing=inducing)
+    kernel, (X, Z, inducing) = lift(check_kernel(kernel), X=X, Z=Z, inducing=inducing)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     points, sites = check_points(Z, "Z", data.X.shape[1]), _sites(inducing, data.X.shape[1])
     return _posterior(data, composite, factor_stacks(data, check_composite(composite)), points, sites)

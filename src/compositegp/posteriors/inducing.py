@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, psd_root
-from compositegp.functionals import lift, matching_kernel
+from compositegp.functionals import lift, matching_kernel, matching_mean
 from compositegp.kernels import gram
 from compositegp.means import MeanLike, MeanModel, as_mean
-from compositegp.posteriors.belief import Belief
+from compositegp.posteriors.belief import Belief, check_finite
 from compositegp.validation import check_kernel, check_points
 
 
@@ -44,13 +44,16 @@ def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = No
         raise ValueError(
             f"belief must come from prior, an update or a posterior without inducing points; found {belief!r}."
         )
-    own = belief.whitened
-    kernel, mean, (Z, sites) = lift(
-        matching_kernel(check_kernel(kernel), own.kernel), mean, Z=Z, points=own.latent.points
-    )
+    known = belief.whitened
+    kernel = matching_kernel(check_kernel(kernel), known.kernel)
+    kernel, (Z, sites) = lift(kernel, Z=Z, points=known.latent.points)
     points = check_points(Z, "Z", sites.shape[1])
-    belief = replace(belief, whitened=own._replace(latent=replace(own.latent, points=sites)))
-    return project_belief(belief, kernel, points, as_mean(mean))
+    belief = replace(belief, whitened=known._replace(latent=replace(known.latent, points=sites)))
+    given = matching_mean(kernel, as_mean(mean))
+    own = None if known.mean is None else matching_mean(kernel, known.mean)
+    if own is not None and own.columns(points).shape == given.columns(points).shape:
+        given = own  # its basis functions are in the units of the belief's coefficients
+    return project_belief(belief, kernel, points, given)
 
 
 def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
@@ -59,7 +62,9 @@ def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -
     latent, location, scale, *_ = belief.whitened
     # z = μ_z + loading · ξ_u + remainder, the remainder independent of u with covariance Σ_zz − Q_zz
     loading = latent.whiten(gram(kernel, Z, latent.points))
-    remainder = psd_root(gram(kernel, Z, Z) - loading @ loading.T)
+    conditional = gram(kernel, Z, Z) - loading @ loading.T
+    check_finite(kernel, conditional)
+    remainder = psd_root(conditional)
     coordinates = np.concatenate([loading, mean.columns(Z)], axis=1)
     if coordinates.shape[1] != len(location):
         raise ValueError("mean is not the one that belief began with. Pass the same mean to both.")

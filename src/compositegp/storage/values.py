@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.kernels import is_storable, storable_class
-from compositegp.means import Basis, Constant, Estimated, Linear, PeriodicLevels
+from compositegp.means import Basis, Constant, Estimated, InUnitsOfData, Linear, PeriodicLevels
 from compositegp.storage.objects import class_named, name_of
 
-_MEANS = {kind.__name__: kind for kind in (Constant, Linear, Basis, Estimated, PeriodicLevels)}
+_MEANS = {kind.__name__: kind for kind in (Constant, Linear, Basis, Estimated, PeriodicLevels, InUnitsOfData)}
 
 
 def encode(value: Any, name: str, arrays: dict[str, Any]) -> Any:

@@ -8,11 +8,12 @@ for covariances works with them. Rows of d numbers alone are plain points too.
 """
 
 from collections.abc import Iterator
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Array, Floats, Indices, add_to_diagonal, fetch, like
 from compositegp.functionals.atom_classes import POINT, AtomClass, classes_of
@@ -20,6 +21,7 @@ from compositegp.functionals.functional_list import Functionals
 from compositegp.functionals.part_kernels import MEAN, part_of
 from compositegp.kernels import (
     DataScale,
+    KernelWrapper,
     Linearized,
     derivative,
     diagonal,
@@ -39,7 +41,7 @@ _STEP = 2e-3  # of log hyper-parameters, by which covariances of functionals are
 
 
 @register_storable
-class OnFunctionals(Kernel):  # type: ignore[misc]
+class OnFunctionals(KernelWrapper):
     """A kernel on rows that stand for points and for functionals.
 
     Parameters
@@ -60,35 +62,6 @@ class OnFunctionals(Kernel):  # type: ignore[misc]
     def __init__(self, kernel: Kernel, functionals: Functionals) -> None:
         self.kernel = kernel
         self.functionals = functionals
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this kernel and, with `deep`, of the kernel inside."""
-        params = {"kernel": self.kernel, "functionals": self.functionals}
-        if deep:
-            params.update((f"kernel__{name}", value) for name, value in self.kernel.get_params().items())
-        return params
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """The hyper-parameters of the kernel inside."""
-        return [
-            Hyperparameter(f"kernel__{inner.name}", inner.value_type, inner.bounds, inner.n_elements)
-            for inner in self.kernel.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Floats:
-        """Log of the free hyper-parameters, shape (p,)."""
-        return np.asarray(self.kernel.theta, dtype=np.float64)
-
-    @theta.setter
-    def theta(self, theta: Floats) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Floats:
-        """Log of the bounds on the free hyper-parameters, shape (p, 2)."""
-        return np.asarray(self.kernel.bounds, dtype=np.float64)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -113,15 +86,10 @@ class OnFunctionals(Kernel):  # type: ignore[misc]
         """False: a functional is at one place."""
         return False
 
-    @property
-    def requires_vector_input(self) -> bool:
-        """True."""
-        return True
-
     def __repr__(self) -> str:
         return repr(self.kernel)
 
-    def points(self, X: Array) -> Array:
+    def view(self, X: Array) -> Array:
         """Points and centers of functionals: the first d columns of rows."""
         return X[..., : self.functionals.n_columns]
 
@@ -144,12 +112,12 @@ class _Atoms(NamedTuple):
     weights: Array | None
     kind: AtomClass
 
-    def __getitem__(self, rows: slice) -> "_Atoms":
+    def some(self, rows: slice) -> "_Atoms":
         weights = None if self.weights is None else self.weights[..., rows, :]
         return _Atoms(self.points[..., rows, :, :], weights, self.kind)
 
     def run(self, positions: Indices) -> tuple[Array, Array | None]:
-        if len(positions) == self.kind.count:
+        if len(positions) == self.kind.size:
             return self.points, self.weights
         chosen = positions.tolist()
         return self.points[..., chosen, :], None if self.weights is None else self.weights[..., chosen]
@@ -175,12 +143,12 @@ class _Side:
             rows = np.flatnonzero(self.layout == number)
             kind = classes_of(table).kinds[number]
             if number == POINT:
-                points = self.kernel.points(self.X)
+                points = self.kernel.view(self.X)
                 points = points if len(rows) == len(self.layout) else points[..., rows.tolist(), :]
                 yield rows, _Atoms(points[..., None, :], None, kind)
                 continue
             own = self.numbers[..., rows, None]
-            atoms = table.starts[own] + np.arange(kind.count)
+            atoms = table.starts[own] + np.arange(kind.size)
             inside = atoms < table.starts[own + 1]
             atoms = np.where(inside, atoms, table.starts[own])
             weights = np.where(inside, table.weights[atoms], 0.0)
@@ -191,7 +159,7 @@ def _covariances(kernel: OnFunctionals, X: Array, Y: Array) -> Array:
     """Covariances of the noise-free functionals of rows, shape (..., n, m)."""
     first, second = kernel.numbers(X), kernel.numbers(Y)
     if first is None and second is None:
-        return gram(kernel.kernel, kernel.points(X), kernel.points(Y))
+        return gram(kernel.kernel, kernel.view(X), kernel.view(Y))
     if not (_alike(kernel, first) and _alike(kernel, second)):
         xp = array_namespace(X)
         sets = X.reshape(-1, *X.shape[-2:])
@@ -201,8 +169,8 @@ def _covariances(kernel: OnFunctionals, X: Array, Y: Array) -> Array:
     left, right = _Side(kernel, X, first), _Side(kernel, Y, second)
     K = array_namespace(X).empty((*X.shape[:-1], Y.shape[-2]), dtype=X.dtype, device=X.device)
     for rows, atoms in left.groups():
-        for columns, others in right.groups():
-            block = _block(kernel, atoms, others)
+        for columns, sites in right.groups():
+            block = _block(kernel, atoms, sites)
             if len(rows) == K.shape[-2] and len(columns) == K.shape[-1]:
                 return block
             K[..., like(rows[:, None], K), like(columns[None, :], K)] = block
@@ -220,14 +188,14 @@ def _block(kernel: OnFunctionals, left: _Atoms, right: _Atoms) -> Array:
     """Covariances between the rows of two classes, some of the rows at a time."""
     xp = array_namespace(left.points)
     n, m = left.points.shape[-3], right.points.shape[-3]
-    step = max(1, _HELD // max(1, left.kind.count * right.kind.count * min(n, 64)))
+    step = max(1, _HELD // max(1, left.kind.size * right.kind.size * min(n, 64)))
     if m > step:
-        blocks = [_block(kernel, left, right[start : start + step]) for start in range(0, m, step)]
-        return xp.concat([slice_ for slice_ in blocks], axis=-1)
-    step = max(1, _HELD // max(1, left.kind.count * right.kind.count * m))
-    if n > step and left.kind.count * right.kind.count > 1:
-        blocks = [_block(kernel, left[start : start + step], right) for start in range(0, n, step)]
-        return xp.concat([slice_ for slice_ in blocks], axis=-2)
+        blocks = [_block(kernel, left, right.some(slice(start, start + step))) for start in range(0, m, step)]
+        return xp.concat(blocks, axis=-1)
+    step = max(1, _HELD // max(1, left.kind.size * right.kind.size * m))
+    if n > step and left.kind.size * right.kind.size > 1:
+        blocks = [_block(kernel, left.some(slice(start, start + step)), right) for start in range(0, n, step)]
+        return xp.concat(blocks, axis=-2)
     total: Any = None
     for one in left.kind.runs:
         for other in right.kind.runs:
@@ -258,7 +226,7 @@ def _gram(kernel: OnFunctionals, X: Array, Y: Array | None = None) -> Array:
     if Y is not None:
         return _covariances(kernel, X, Y)
     if kernel.numbers(X) is None:
-        return gram(kernel.kernel, kernel.points(X))
+        return gram(kernel.kernel, kernel.view(X))
     K = _covariances(kernel, X, X)
     add_to_diagonal(K, noise_variance(kernel, X))
     return K
@@ -268,7 +236,7 @@ def _gram(kernel: OnFunctionals, X: Array, Y: Array | None = None) -> Array:
 def _diagonal(kernel: OnFunctionals, X: Array, *, noise: bool = True) -> Array:
     numbers = kernel.numbers(X)
     if numbers is None:
-        return diagonal(kernel.kernel, kernel.points(X), noise=noise)
+        return diagonal(kernel.kernel, kernel.view(X), noise=noise)
     xp = array_namespace(X)
     side = _Side(kernel, X.reshape(-1, X.shape[-1]), numbers.ravel())
     variances = xp.empty((len(side.layout),), dtype=X.dtype, device=X.device)
@@ -280,10 +248,10 @@ def _diagonal(kernel: OnFunctionals, X: Array, *, noise: bool = True) -> Array:
 
 def _variances(kernel: OnFunctionals, atoms: _Atoms) -> Array:
     xp = array_namespace(atoms.points)
-    step = max(1, _HELD // atoms.kind.count**2)
+    step = max(1, _HELD // atoms.kind.size**2)
     count = atoms.points.shape[-3]
     if count > step:
-        parts = [_variances(kernel, atoms[start : start + step]) for start in range(0, count, step)]
+        parts = [_variances(kernel, atoms.some(slice(start, start + step))) for start in range(0, count, step)]
         return xp.concat(parts, axis=-1)
     total: Any = xp.zeros(atoms.points.shape[:-2], dtype=atoms.points.dtype, device=atoms.points.device)
     if atoms.kind.is_value:
@@ -298,7 +266,8 @@ def _variances(kernel: OnFunctionals, atoms: _Atoms) -> Array:
             if inner is None:
                 continue
             (points, weights), (sites, shares) = atoms.run(one.positions), atoms.run(other.positions)
-            assert weights is not None and shares is not None
+            assert weights is not None
+            assert shares is not None
             K = derivative(inner, points, sites, one.column, other.column)
             total = total + xp.sum(xp.sum(K * shares[..., None, :], axis=-1) * weights, axis=-1)
     return total
@@ -308,10 +277,10 @@ def _variances(kernel: OnFunctionals, atoms: _Atoms) -> Array:
 def _noise_variance(kernel: OnFunctionals, X: Array) -> Array:
     numbers = kernel.numbers(X)
     if numbers is None:
-        return noise_variance(kernel.kernel, kernel.points(X))
+        return noise_variance(kernel.kernel, kernel.view(X))
     # Each value of f that a functional weighs is an observation with noise of its own; derivatives and parts have none.
     chosen = kernel.functionals[np.maximum(numbers.ravel(), 0)]
-    points = fetch(kernel.points(X)).reshape(-1, chosen.n_columns)
+    points = fetch(kernel.view(X)).reshape(-1, chosen.n_columns)
     own = chosen.weights**2 * chosen.has_noise * noise_variance(kernel.kernel, chosen.points)
     summed = np.bincount(chosen.owners, own, len(chosen))
     found = np.where(numbers.ravel() < 0, noise_variance(kernel.kernel, points), summed)
@@ -321,7 +290,7 @@ def _noise_variance(kernel: OnFunctionals, X: Array) -> Array:
 @rule(linearize, OnFunctionals)
 def _linearize(kernel: OnFunctionals, X: Array) -> Linearized:
     if kernel.numbers(X) is None:
-        return linearize(kernel.kernel, kernel.points(X))
+        return linearize(kernel.kernel, kernel.view(X))
     theta = kernel.theta
 
     def moved(number: int, by: float) -> Array:
@@ -329,18 +298,19 @@ def _linearize(kernel: OnFunctionals, X: Array) -> Linearized:
         changed[number] += by
         return gram(OnFunctionals(kernel.kernel.clone_with_theta(changed), kernel.functionals), X)
 
+    @cache
     def slope(number: int) -> Array:
         # A central difference of fourth order: about eleven digits
         near = moved(number, _STEP) - moved(number, -_STEP)
         far = moved(number, 2 * _STEP) - moved(number, -2 * _STEP)
         return (8 * near - far) / (12 * _STEP)
 
-    return Linearized.of_matrices(gram(kernel, X), [lambda i=i: slope(i) for i in range(len(theta))])  # type: ignore[misc]
+    return Linearized.of_matrices(gram(kernel, X), [partial(slope, number) for number in range(len(theta))])
 
 
 @rule(in_length_scales, OnFunctionals)
 def _in_length_scales(kernel: OnFunctionals, X: Floats) -> Floats:
-    return in_length_scales(kernel.kernel, kernel.points(X))
+    return in_length_scales(kernel.kernel, kernel.view(X))
 
 
 @rule(metric, OnFunctionals)

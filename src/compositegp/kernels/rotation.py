@@ -1,0 +1,206 @@
+"""A Matérn kernel in the plane with a long and a short length scale along axes of any direction."""
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    Hyperparameter,
+    Kernel,
+    Matern,
+    NormalizedKernelMixin,
+    StationaryKernelMixin,
+)
+
+from compositegp.backend import Array, Floats, like
+from compositegp.kernels.bounds import largest_covariance
+from compositegp.kernels.data_scale import DataScale, typical_values
+from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.noise import noise_variance
+from compositegp.kernels.stationary import PROFILES
+from compositegp.kernels.storable import register_storable
+from compositegp.kernels.warped import Warped
+
+_SMALL = 1e-4  # |log stretch| under which series take the place of quotients
+_NAMES = ("length_scale", "slant", "stretch")
+
+
+@register_storable
+class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel):  # type: ignore[misc]
+    """Matérn kernel of two columns whose level lines are ellipses of any direction.
+
+    With a = log stretch, b = log slant and S = [[a, b], [b, −a]], the kernel is that of the distance
+    |exp(−S) (x − x′)| / length_scale. It has ``length_scale · √ratio`` along the direction `angle`, and
+    ``length_scale / √ratio`` across it. In these parameters there is nothing special about equal axes, where an angle
+    would not be known, nor about an angle of 180° and 0°.
+
+    Parameters
+    ----------
+    length_scale : float
+        Geometric mean of the long and the short one.
+    stretch : float
+        Over 1: longer along the first column than along the second.
+    slant : float
+        Over 1: longer along the diagonal where both columns rise than along the one where one falls.
+    nu : {0.5, 1.5, 2.5, inf}
+        Smoothness; infinity is the RBF kernel.
+    length_scale_bounds, stretch_bounds, slant_bounds : (float, float) or "fixed"
+
+    Attributes
+    ----------
+    angle : float
+        Direction of the long axis in degrees, counter-clockwise from the first column, from 0 to 180.
+    ratio : float
+        Long over short length scale, at least 1.
+
+    Examples
+    --------
+    >>> kernel = RotatedMatern.at_angle(30.0, ratio=4.0, length_scale=2.0)
+    >>> round(kernel.angle, 6), round(kernel.ratio, 6)
+    (30.0, 4.0)
+    """
+
+    def __init__(
+        self,
+        length_scale: float = 1.0,
+        stretch: float = 1.0,
+        slant: float = 1.0,
+        nu: float = 1.5,
+        length_scale_bounds: Any = (1e-5, 1e5),
+        stretch_bounds: Any = (0.05, 20.0),
+        slant_bounds: Any = (0.05, 20.0),
+    ) -> None:
+        self.length_scale = length_scale
+        self.stretch = stretch
+        self.slant = slant
+        self.nu = nu
+        self.length_scale_bounds = length_scale_bounds
+        self.stretch_bounds = stretch_bounds
+        self.slant_bounds = slant_bounds
+
+    @classmethod
+    def at_angle(cls, angle: float, ratio: float, length_scale: float = 1.0, **options: Any) -> "RotatedMatern":
+        """The kernel with a long axis of a direction in degrees, and a ratio of long to short length scale."""
+        if not ratio >= 1:
+            raise ValueError(f"ratio is long over short length scale, at least 1; found {ratio!r}.")
+        size, double = 0.5 * math.log(ratio), 2 * math.radians(angle)
+        return cls(length_scale, math.exp(size * math.cos(double)), math.exp(size * math.sin(double)), **options)
+
+    @property
+    def angle(self) -> float:
+        """Direction of the long axis, in degrees from 0 to 180."""
+        return math.degrees(0.5 * math.atan2(math.log(self.slant), math.log(self.stretch))) % 180.0
+
+    @property
+    def ratio(self) -> float:
+        """Long over short length scale."""
+        return math.exp(2 * math.hypot(math.log(self.stretch), math.log(self.slant)))
+
+    @property
+    def hyperparameter_length_scale(self) -> Hyperparameter:
+        """Geometric mean of the length scales."""
+        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
+
+    @property
+    def hyperparameter_stretch(self) -> Hyperparameter:
+        """Of the columns against each other."""
+        return Hyperparameter("stretch", "numeric", self.stretch_bounds)
+
+    @property
+    def hyperparameter_slant(self) -> Hyperparameter:
+        """Of the diagonals against each other."""
+        return Hyperparameter("slant", "numeric", self.slant_bounds)
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Kernel matrix (n, m) and, with `eval_gradient`, its gradient (n, n, p)."""
+        X = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        if eval_gradient:
+            if Y is not None:
+                raise ValueError("Gradient can only be evaluated when Y is None.")
+            found = linearize(self, X)
+            return found.value, np.moveaxis(found.jacobian(), 0, -1)
+        return gram(self, X, None if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64)))
+
+    def view(self, X: Array) -> Array:
+        """Points (..., n, 2) turned and stretched, so that distances have the same meaning in all directions."""
+        if X.shape[-1] != 2:
+            raise ValueError(
+                f"kernel {self} needs two columns; found {X.shape[-1]}. Choose them by OnColumns(kernel, [0, 1])."
+            )
+        a, b = math.log(self.stretch), math.log(self.slant)
+        size = math.hypot(a, b)
+        part = math.sinh(size) / size if size > 0 else 1.0
+        return X @ like(math.cosh(size) * np.eye(2) - part * np.array([[a, b], [b, -a]]), X)
+
+    @property
+    def inside(self) -> Kernel:
+        """The kernel of equal axes."""
+        return RBF(self.length_scale) if math.isinf(self.nu) else Matern(self.length_scale, nu=self.nu)
+
+    @property
+    def chart(self) -> tuple[object, ...]:
+        """What decides the view."""
+        return ("rotation", self.stretch, self.slant)
+
+    def __repr__(self) -> str:
+        return (
+            f"RotatedMatern(length_scale={self.length_scale:.3g}, angle={self.angle:.3g}, ratio={self.ratio:.3g}, "
+            f"nu={self.nu:.3g})"
+        )
+
+
+@rule(gram, RotatedMatern)
+def _gram(kernel: RotatedMatern, X: Array, Y: Array | None = None) -> Array:
+    _check_smoothness(kernel)
+    return gram(kernel.inside, kernel.view(X), None if Y is None else kernel.view(Y))
+
+
+@rule(diagonal, RotatedMatern)
+def _diagonal(kernel: RotatedMatern, X: Array, *, noise: bool = True) -> Array:
+    return diagonal(kernel.inside, X)
+
+
+@rule(noise_variance, RotatedMatern)
+def _noise(kernel: RotatedMatern, X: Array) -> Array:
+    return 0.0 * X[..., 0]
+
+
+@rule(linearize, RotatedMatern)
+def _linearize(kernel: RotatedMatern, X: Array) -> Linearized:
+    profile = _check_smoothness(kernel)
+    kernel.view(X[..., :1, :])  # which checks the columns
+    scaled = X / (profile.unit * kernel.length_scale)
+    x, y = (scaled[..., :, None, column] - scaled[..., None, :, column] for column in (0, 1))
+    sum_of_squares, difference, product = x * x + y * y, x * x - y * y, 2 * x * y
+    # The squared distance is δᵀ exp(−2 S) δ = c |δ|² − h (a (x² − y²) + b 2 x y), c = cosh 2s, h = sinh(2s)/s.
+    a, b = math.log(kernel.stretch), math.log(kernel.slant)
+    size = math.hypot(a, b)
+    c = math.cosh(2 * size)
+    h = math.sinh(2 * size) / size if size > _SMALL else 2 + 4 / 3 * size**2
+    g = (2 * c - h) / size**2 if size > _SMALL else 8 / 3 + 16 / 15 * size**2
+    along = a * difference + b * product
+    s = c * sum_of_squares - h * along
+    value, slope = profile.value_and_slope(s + 0.0)
+    derivatives = {
+        "length_scale": lambda: slope * s,
+        "slant": lambda: -0.5 * slope * (2 * h * b * sum_of_squares - b * g * along - h * product),
+        "stretch": lambda: -0.5 * slope * (2 * h * a * sum_of_squares - a * g * along - h * difference),
+    }
+    return Linearized.of_matrices(value, [derivatives[name] for name in free_hyperparameters(kernel, *_NAMES)])
+
+
+@rule(largest_covariance, RotatedMatern)
+def _largest(kernel: RotatedMatern, gaps: Floats) -> Floats:
+    return largest_covariance(kernel.inside, gaps / math.sqrt(kernel.ratio))
+
+
+@rule(typical_values, RotatedMatern, inherited=True)
+def _typical(kernel: RotatedMatern, scale: DataScale) -> dict[str, Any]:
+    return {"length_scale": scale.length_scale(1)}
+
+
+def _check_smoothness(kernel: RotatedMatern) -> Any:
+    if kernel.nu not in PROFILES:
+        raise ValueError(f"nu must be 0.5, 1.5, 2.5 or inf for a RotatedMatern; found {kernel.nu!r}.")
+    return PROFILES[kernel.nu]
