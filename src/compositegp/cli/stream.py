@@ -13,6 +13,8 @@ EXAMPLES = (
     "tail -f sensor.log | compositegp stream nox.cgp --segment 24",
 )
 
+_MOST_STEPS = 100_000  # of a horizon that a model file asks for
+
 
 def run(
     model: Annotated[
@@ -49,10 +51,17 @@ def run(
     from compositegp.cli.stream_input import StopReading, StopSignals, read_lines
     from compositegp.cli.stream_session import StreamSession
     from compositegp.forecasting import CompositeGPForecaster
+    from compositegp.storage import damaged
 
     forecaster, names = CompositeGPForecaster.load_with(model)
     length = horizon or names.get("horizon", 1)
-    session = StreamSession(forecaster, model, names, segment or forecaster.timeline_.steps(length), length)
+    try:
+        steps = forecaster.timeline_.steps(length)
+    except ValueError as error:
+        raise (damaged(model, error) if horizon is None else error) from error
+    if horizon is None and steps > _MOST_STEPS:
+        raise CommandError(f"{model} asks for forecasts of {steps} steps. If you want that, give --horizon.")
+    session = StreamSession(forecaster, model, names, segment or steps, length)
     with StopSignals() as signals:
         session.print_forecast()  # the last run may have ended before it printed this one
         try:

@@ -60,6 +60,19 @@ class TableColumns:
             raise CommandError(f"{path} has no column to learn from: each has the same value in every row.")
         return cls(numbers, levels)
 
+    @property
+    def width(self) -> int:
+        """Columns of the matrix: one for each number, and one for each level of a text."""
+        return len(self.numbers) + sum(map(len, self.levels.values()))
+
+    def check(self) -> None:
+        """Check that no name and no level is there twice, and that every text has a level."""
+        names = [*self.numbers, *self.levels]
+        if len(set(names)) < len(names) or not names:
+            raise ValueError("its names of columns are damaged")
+        if not all(texts and len(set(texts)) == len(texts) for texts in self.levels.values()):
+            raise ValueError("the levels of its text columns are damaged")
+
     def read(self, table: pd.DataFrame, path: str | Path) -> pd.DataFrame:
         """Check and read these columns of a table; a level that is not known is reported in a note."""
         missing = [name for name in (*self.numbers, *self.levels) if name not in table.columns]

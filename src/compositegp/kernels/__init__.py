@@ -21,6 +21,7 @@ the kernel be saved (``tests/test_extension_kernel.py`` is such a file).
 """
 
 from compositegp.kernels import algebra, stationary  # noqa: F401  (their import registers the rules)
+from compositegp.kernels.argument_rules import check_arguments
 from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covariance
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
@@ -45,6 +46,7 @@ __all__ = [
     "OnSphere",
     "RotatedMatern",
     "Warped",
+    "check_arguments",
     "covariance_bounds",
     "derivative",
     "diagonal",

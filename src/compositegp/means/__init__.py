@@ -25,6 +25,7 @@ from compositegp.means.least_squares import (
 )
 from compositegp.means.model import MeanLike, MeanModel, as_functions, as_mean, plugged_in
 from compositegp.means.units import InUnitsOfData, as_given, in_units_of
+from compositegp.means.value_rules import check_mean_values
 from compositegp.means.varying_coefficients import fit_random_effects
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "as_mean",
     "check_coefficients",
     "check_covariance",
+    "check_mean_values",
     "constant_functions",
     "covariance_root",
     "fit_random_effects",
