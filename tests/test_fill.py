@@ -133,7 +133,7 @@ class TestPredictions:
 
 @pytest.fixture(scope="module")
 def large():
-    whole, gappy = field(70, 90, x=np.linspace(0.0, 83.3, 90), y=np.linspace(0.0, 69.1, 70) ** 1.01)
+    whole, gappy = field(70, 90, x=np.linspace(0.0, 83.3, 90) ** 1.013, y=np.linspace(0.0, 69.1, 70) ** 1.01)
     return whole, gappy, learn_raster(gappy, kernel=KNOWN, prediction=Nearest(32, group_size=1, calibration=None))
 
 

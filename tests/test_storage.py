@@ -213,7 +213,7 @@ def test_arrays_have_to_fit_together(data, tmp_path):
     content = read_archive(path, FORMAT, VERSION)
     content["model"]["y"] = y[:-1]
     write_archive(path, FORMAT, VERSION, content)
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="y must have the shape"):
         CompositeGPRegressor.load(path)
 
 

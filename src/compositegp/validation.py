@@ -1,12 +1,17 @@
 """Checks of arguments: a ValueError names the argument, says what was found, and says what to do."""
 
+import sys
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 from compositegp.backend import Floats, Indices
+
+LARGEST_TARGET = 1e150
+"""Largest size of a target: the variances of larger ones, times the bounds of kernels, are not finite."""
 
 
 def check_kernel(kernel: Any) -> Kernel:
@@ -49,7 +54,19 @@ def check_targets(y: Any, n_samples: int, name: str = "y", *, several: bool = Fa
     if len(targets) != n_samples:
         raise ValueError(f"{name} has {len(targets)} value(s), but there are {n_samples} point(s) in X.")
     _check_finite(targets, name)
-    return targets
+    return check_magnitude(targets, name)
+
+
+def check_magnitude(y: Floats, name: str = "y") -> Floats:
+    """Targets whose squares, and sums of them, are numbers in double precision."""
+    size = float(np.abs(y).max(initial=0.0))
+    if size > LARGEST_TARGET:
+        where = np.unravel_index(int(np.abs(y).argmax()), y.shape)
+        raise ValueError(
+            f"{name} has the value {y[where]:.3g} at index {int(where[0])}, and variances of that size are beyond "
+            f"double precision. Divide {name} by a constant, or check that value."
+        )
+    return y
 
 
 def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:
@@ -118,6 +135,20 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; found {value!r}.")
     return int(value)
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def are_finite(value: Any) -> bool:
+    """Whether a value is a finite real number, or an array, list or tuple of them."""
+    if isinstance(value, list | tuple):
+        return all(map(are_finite, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iuf" and bool(np.isfinite(value).all())
+    return is_real(value) and bool(abs(value) <= sys.float_info.max)  # of any size, as Python's whole numbers are
 
 
 def _as_floats(values: Any, name: str) -> Floats:

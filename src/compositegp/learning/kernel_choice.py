@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import Indices
 from compositegp.composite import Observations
+from compositegp.kernels import with_finite_bounds
 from compositegp.learning.fisher_average import FisherAverage
 from compositegp.learning.hyperparameters import SCALE_SEGMENTS, problem_of, solve
 from compositegp.learning.kernel_comparison import KernelComparison
@@ -108,8 +109,8 @@ def single_kernel(kernel: Any) -> Kernel | None:
     """The kernel that a user gives, or the first of several; None where it is left to the data."""
     if is_automatic(kernel):
         return None
-    given: Kernel = next(iter(_named(kernel).values())) if isinstance(kernel, list | tuple | Mapping) else kernel
-    return given
+    several = isinstance(kernel, list | tuple | Mapping)
+    return with_finite_bounds(next(iter(_named(kernel).values())) if several else kernel)
 
 
 def candidates_of(
@@ -137,7 +138,7 @@ def candidates_of(
     if isinstance(kernel, Kernel):
         return {}
     if not is_automatic(kernel):
-        return {name: clone(one) for name, one in _named(kernel).items()}
+        return {name: with_finite_bounds(clone(one)) for name, one in _named(kernel).items()}
     if n < _FEWEST_OBSERVATIONS or (kernel is None and isinstance(method, FisherAverage)):
         return {}
     family = kernel_family(n_columns, float(data.residuals.var(axis=0).mean()))

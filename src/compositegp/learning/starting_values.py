@@ -5,7 +5,8 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
-from compositegp.kernels import DataScale, typical_values
+from compositegp.kernels import DataScale, typical_values, with_finite_bounds
+from compositegp.validation import LARGEST_TARGET
 
 _DEFAULT_BOUNDS = (1e-5, 1e5)  # scikit-learn's
 _SHORTER = (1.0, 1 / 4, 1 / 16, 1 / 64)  # length scales to try, as parts of the data's
@@ -41,7 +42,12 @@ def data_scale(X: Floats, residuals: Floats, segments: list[Indices]) -> DataSca
     spreads = np.sqrt(np.mean([X[part].var(axis=0) for part in segments], axis=0))
     variance = float(np.mean([residuals[part].var(axis=0) for part in segments]))
     overall = float(residuals.var(axis=0).mean())
-    size = float(np.abs(residuals).max())
+    size = np.abs(residuals).max()
+    if 0 < size < 1 / LARGEST_TARGET:
+        raise ValueError(
+            f"y differs from its mean by {size:.3g} at most, and variances of that size are beyond double precision. "
+            "Multiply y by a constant."
+        )
     if overall <= (1e-14 * size) ** 2:
         raise ValueError(
             f"y is constant (all values are {residuals.ravel()[0]:g} after subtraction of the mean): there is no "
@@ -74,7 +80,7 @@ def starting_kernel(kernel: Kernel, scale: DataScale) -> Kernel:
     >>> starting_kernel(5.0 * RBF(1.0) + WhiteKernel(1.0, "fixed"), scale)
     1.41**2 * RBF(length_scale=3) + WhiteKernel(noise_level=1)
     """
-    started = clone(kernel)
+    started = with_finite_bounds(clone(kernel))
     for name, value in typical_values(started, scale).items():
         bounds = started.get_params()[f"{name}_bounds"]
         if isinstance(bounds, str):  # "fixed"

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from compositegp.backend import Floats
+from compositegp.validation import check_magnitude
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -53,8 +54,8 @@ class IdentityTarget(TargetTransform):
     """The target is modeled as it is."""
 
     def forward(self, y: Floats) -> Floats:
-        """Targets on the model's scale."""
-        return y
+        """Targets as they are, if their variances are finite."""
+        return check_magnitude(y)
 
     def inverse(self, values: Floats) -> Floats:
         """Values in the user's unit."""
@@ -144,7 +145,7 @@ class TransformedTarget(TargetTransform):
                 f"target_transform {self.transformer!r} makes {int((~np.isfinite(values)).sum())} target(s) that are "
                 "not finite. Drop those rows, or choose another transformer."
             )
-        return values
+        return check_magnitude(values, "the transformed y")
 
     def inverse(self, values: Floats) -> Floats:
         """Values in the user's unit, checked to be finite."""
