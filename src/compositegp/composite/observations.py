@@ -139,7 +139,7 @@ class Observations:
         )
 
     def rows(self, name: str, stack: Stack) -> Array:
-        """Rows of "X", "columns", "noise_variance" or "weights" for blocks, on the device in use: shape (blocks, n, ...)."""
+        """Rows of "X", "columns", "noise_variance" or "weights" for blocks, on the device in use: (blocks, n, ...)."""
         values, device = getattr(self, name), current_device()
         if device is None:
             return values[stack.indices]

@@ -81,6 +81,7 @@ def _parts(model: FittedModel) -> dict[str, Any]:
         "X": model.X,
         "y": model.y,
         "noise_variance": model.noise_variance,
+        "weights": model.weights,
         "segment_members": None if segments is None else np.concatenate([*segments, np.empty(0, dtype=np.intp)]),
         "segment_sizes": None if segments is None else np.array([len(part) for part in segments], dtype=np.intp),
         "tuning": model.tuning,
@@ -155,11 +156,13 @@ def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> FittedMod
         segments,
         tuning=parts["tuning"],
         watched=None if parts["watched"] is None else _belief(parts["watched"], parts["kernel"], model),
+        weights=parts["weights"],
         comparison=_comparison(parts.get("comparison")),  # files of earlier versions have none
     )
-    noise = fitted.noise_variance
+    noise, weights = fitted.noise_variance, fitted.weights
     n, d = fitted.X.shape
-    fits = len(fitted.y) == n and (noise is None or noise.shape == (n,)) and d == estimator.n_features_in_
+    fits = len(fitted.y) == n and d == estimator.n_features_in_
+    fits = fits and all(values is None or values.shape == (n,) for values in (noise, weights))
     whole = members is None or (np.array_equal(np.sort(members), np.arange(n)) and sizes.sum() == n)
     if not fits or not whole:
         raise unreadable(path, "its arrays do not fit together")
