@@ -141,7 +141,9 @@ def test_means_of_outputs_are_subtracted_from_each(data):
     shifted = ours().fit(X, both - [30.0, 70.0])
     found = ours(mean=[30.0, 70.0])
     np.testing.assert_allclose(found.predict(Z), np.tile([30.0, 70.0], (9, 1)))
-    np.testing.assert_allclose(found.fit(X, both).predict(Z), shifted.predict(Z) + np.array([30.0, 70.0]), rtol=1e-9)
+    np.testing.assert_allclose(
+        found.fit(X, both).predict(Z), shifted.predict(Z) + np.array([30.0, 70.0]), rtol=1e-9
+    )
 
 
 def test_the_first_output_is_drawn_as_if_it_were_alone(data):

@@ -1,6 +1,8 @@
 """Checks of arguments: a ValueError names the argument, says what was found, and says what to do."""
 
+import sys
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,20 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; found {value!r}.")
     return int(value)
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def are_finite(value: Any) -> bool:
+    """Whether a value is a finite real number, or an array, list or tuple of them."""
+    if isinstance(value, list | tuple):
+        return all(map(are_finite, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iuf" and bool(np.isfinite(value).all())
+    return is_real(value) and bool(abs(value) <= sys.float_info.max)  # of any size, as Python's whole numbers are
 
 
 def _as_floats(values: Any, name: str) -> Floats:

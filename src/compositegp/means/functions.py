@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
 
+_MOST_PHASES = 100_000  # of a period: each point has a number for each of them
+
 Functions: TypeAlias = Callable[[Floats], Any]
 """A function of points (n, d) that returns their means (n,) or basis functions (n, q)."""
 
@@ -97,6 +99,14 @@ class PeriodicLevels:
     period: float
     phases: int
     column: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.period, int | float | np.number) or not 0 < self.period < np.inf:
+            raise ValueError(f"period must be a finite number above zero; found {self.period!r}.")
+        if not isinstance(self.phases, int | np.integer) or not 1 <= self.phases <= _MOST_PHASES:
+            raise ValueError(f"phases must be a whole number from 1 to {_MOST_PHASES}; found {self.phases!r}.")
+        if not isinstance(self.column, int | np.integer) or self.column < 0:
+            raise ValueError(f"column must be a column number counted from zero; found {self.column!r}.")
 
     def __call__(self, X: Floats) -> Floats:
         """Ones where a point is in a phase, zeros elsewhere."""

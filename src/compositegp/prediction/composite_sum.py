@@ -11,7 +11,7 @@ from compositegp.posteriors import Belief, FactoredComposite, Marginals, Surroun
 from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.storage import storable
-from compositegp.validation import check_count
+from compositegp.validation import check_count, check_points
 
 _HELD_FACTORS = 2**26  # matrix elements of factors kept from one prediction to the next: half a gigabyte
 
@@ -42,6 +42,8 @@ class CompositeSum(PredictionMethod):
     def check(self) -> None:
         """Check the parameters."""
         check_count(self.group_size, "group_size")
+        if self.watch is not None and not hasattr(self.watch, "columns"):
+            check_points(self.watch, "watch")
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> "CompositeSumPredictor":
         """The predictor for fitted data."""

@@ -54,6 +54,8 @@ class Inducing(PredictionMethod):
             raise ValueError(f"rule must be one of {', '.join(RULES)}; found {self.rule!r}.")
         if np.ndim(self.points) == 0:
             check_count(self.points, "points")
+        elif not hasattr(self.points, "columns"):
+            check_points(self.points, "points")
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> "InducingPredictor":
         """The predictor for fitted data."""

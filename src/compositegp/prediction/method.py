@@ -101,6 +101,18 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
+    def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
+        """Check what `tune` is said to have learned, when a file is read; a ValueError says what is wrong.
+
+        Parameters
+        ----------
+        tuning : object or None
+        n_functions : int
+            Basis functions of the mean.
+        outputs : tuple of int
+            () for one output, (t,) for t of them.
+        """
+
     @abstractmethod
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data, with what `tune` has learned."""

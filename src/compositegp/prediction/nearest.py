@@ -129,6 +129,17 @@ class Nearest(PredictionMethod):
         search = NearestPredictor(self.local_data(fitted, tuning))
         return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs))
 
+    def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
+        """Check a tuning from a file."""
+        if tuning is None:
+            return
+        if not isinstance(tuning, NeighborhoodTuning):
+            raise ValueError(f"the tuning of Nearest must be a NeighborhoodTuning; found {type(tuning).__name__}")
+        if tuning.coefficients is not None:
+            shapes = np.shape(tuning.coefficients), np.asarray(tuning.spread).shape
+            if shapes != ((n_functions, *(outputs or (1,))), (n_functions, n_functions)):
+                raise ValueError(f"the coefficients of a tuning have the shapes {shapes}")
+
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data."""
         if self._is_exact(len(fitted.data.X)):
