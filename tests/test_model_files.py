@@ -187,7 +187,9 @@ def test_a_nested_value_is_refused(regressor):
     for _ in range(5000):
         value = {"list": [value]}
     members = members_of(regressor)
-    text = members["model.json"].decode().replace('"parameters.normalize_y": false', '"parameters.normalize_y": DEEP')
+    text = (
+        members["model.json"].decode().replace('"parameters.normalize_y": false', '"parameters.normalize_y": DEEP')
+    )
     members["model.json"] = text.replace("DEEP", '{"list": [' * 50_000 + "1" + "]}" * 50_000)
     write_members(regressor, members)
     assert_refused(CompositeGPRegressor.load, regressor)
