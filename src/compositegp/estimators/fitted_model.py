@@ -156,6 +156,7 @@ class FittedModel:
             noise_variance=noise_variance,
             segments=None,
             result=None,
+            weights=None,
         )
 
     def predict(

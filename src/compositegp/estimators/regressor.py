@@ -262,7 +262,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.with_data(X + 20, np.sin(X[:, 0] + 20)).predict([[25.0]]).round(2)
         array([-0.13])
         """
-        model = self._model_with_data("with_data").tuned(self.n_jobs)
+        self._model = model = self._model_with_data("with_data").tuned(self.n_jobs)
         training = read_training(self, X, y, noise_variance, reset=False)
         other = copy(self)
         other._model = model.with_data(training.X, training.y, training.noise_variance)

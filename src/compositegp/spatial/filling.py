@@ -79,8 +79,10 @@ def fill(
         As for `CompositeGPRegressor`; by default from the nearest observations.
     model : MapModel, optional
         A model that `learn_raster` has learned, in the place of learning one.
-    random_state, n_jobs, verbose
+    random_state, n_jobs
         As for `CompositeGPRegressor`.
+    verbose : bool
+        Show a progress bar on a terminal.
 
     Returns
     -------
@@ -114,7 +116,6 @@ def fill(
             prediction=prediction,
             random_state=random_state,
             n_jobs=n_jobs,
-            verbose=verbose,
         )
     _check_model(model, grid)
     job = _Job(model.regressor, grid, Blocks(grid, counts, model.regressor.kernel_), layers, latent)
@@ -138,7 +139,6 @@ def learn_raster(
     prediction: PredictionMethod | str = "nearest",
     random_state: int = 0,
     n_jobs: int | None = None,
-    verbose: bool = False,
 ) -> MapModel:
     """Learn the model of a raster, for `fill`: the parameters are those of `fill`.
 
@@ -161,7 +161,6 @@ def learn_raster(
         prediction=prediction,
         random_state=random_state,
         n_jobs=n_jobs,
-        verbose=verbose,
     )
 
 

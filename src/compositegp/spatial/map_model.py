@@ -69,7 +69,6 @@ def new_regressor(
     prediction: PredictionMethod | str = "nearest",
     random_state: int = 0,
     n_jobs: int | None = None,
-    verbose: bool = False,
 ) -> CompositeGPRegressor:
     """The regressor of a field before it is fitted: kernels that fit its places, and a drift in its covariates.
 
@@ -84,7 +83,7 @@ def new_regressor(
         Model the logarithm of the target.
     kernel : scikit-learn kernel, list or dict of kernels, optional
         In the place of `map_kernels`.
-    prediction, random_state, n_jobs, verbose
+    prediction, random_state, n_jobs
         As for `CompositeGPRegressor`.
     """
     targets = LogTarget().forward(y) if log else y
@@ -99,7 +98,6 @@ def new_regressor(
         prediction=prediction,
         random_state=random_state,
         n_jobs=n_jobs,
-        verbose=verbose,
     )
 
 

@@ -28,7 +28,6 @@ def learn_from_raster(
     prediction: PredictionMethod | str,
     random_state: int,
     n_jobs: int | None,
-    verbose: bool,
 ) -> MapModel:
     """Learn the model of a raster.
 
@@ -41,7 +40,7 @@ def learn_from_raster(
     grid : Grid
     n_observed : int
         Observed cells.
-    log, kernel, prediction, random_state, n_jobs, verbose
+    log, kernel, prediction, random_state, n_jobs
         As for `fill`.
     """
     name = str(array.name or "the raster")
@@ -59,7 +58,6 @@ def learn_from_raster(
         prediction=prediction,
         random_state=random_state,
         n_jobs=n_jobs,
-        verbose=verbose,
     )
     regressor.fit(X, y)
     notes = (
