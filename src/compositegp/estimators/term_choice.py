@@ -17,6 +17,7 @@ from compositegp.composite import (
     nearest_earlier,
     partition,
 )
+from compositegp.functionals import plain_kernel, plain_points
 from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.validation import check_count
@@ -85,12 +86,12 @@ class TermChoice:
         """The terms that learning reads."""
         if self.composite is not None:
             return LocalSegments.checked(data, self._own(data.X, data.kernel), 0)
-        segments = self.segments(data.X, None, labels)
+        segments = self.segments(plain_points(data.kernel, data.X), None, labels)
         return LocalSegments(data, segments, self.conditioning_size if conditioned else 0)
 
     def _own(self, X: Floats, kernel: Kernel) -> Composite:
         assert self.composite is not None
-        found = check_composite(self.composite(X, kernel))
+        found = check_composite(self.composite(plain_points(kernel, X), plain_kernel(kernel)))
         if found.n_points > len(X):
             raise ValueError(
                 f"composite names point {found.n_points - 1}, but there are only {len(X)} observation(s)."
