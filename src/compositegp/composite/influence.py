@@ -10,7 +10,7 @@ from compositegp.composite.latent import Latent
 from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
 from compositegp.functionals import plain_points
-from compositegp.kernels import Boxes, covariance_bounds, noise_variance
+from compositegp.kernels import Boxes, covariance_bounds
 from compositegp.means import Estimated, check_coefficients
 
 
@@ -61,10 +61,7 @@ def _for_each_block(composite: Composite, values: Callable[[Stack], Floats]) -> 
 
 def _least_noise(data: Observations) -> float:
     """The smallest noise variance of an observation: a lower bound on the eigenvalues of their covariance."""
-    white = noise_variance(data.kernel, data.X)
-    if data.noise_variance is not None:
-        white = white + data.noise_variance
-    return max(float(white.min()), 0.0)
+    return max(float(data.noise.min()), 0.0)
 
 
 def _residuals(data: Observations) -> Floats:

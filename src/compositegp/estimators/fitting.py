@@ -68,7 +68,6 @@ def choices_of(estimator: Any) -> Choices:
         estimator.segment_size,
         estimator.segmentation,
         estimator.conditioning_size,
-        estimator.composite,
         estimator.random_state,
     )
     terms.check()
@@ -84,22 +83,26 @@ def model_of(estimator: Any, training: Training) -> Model:
     """
     transform = as_target_transform(estimator.target_transform, training.y)
     mean = estimator.mean
+    if np.ndim(mean) == 1 and np.size(mean) != np.size(training.y[:1]):
+        raise ValueError(
+            f"The number of targets seen in `y` is {np.size(training.y[:1])}, but mean has {np.size(mean)} number(s). "
+            "Give one for each output."
+        )
     if hasattr(mean, "fit") and hasattr(mean, "transform"):
         mean = Basis(clone(mean).fit(training.X))
-    given = single_kernel(estimator.kernel)
-    if given is not None:
-        return Model(TargetScale(transform, 0.0, 1.0), clone(given), in_units_of(as_mean(mean), training.X))
-    y = transform.forward(training.y)
+    y, given = transform.forward(training.y), single_kernel(estimator.kernel)
     offset: Any = 0.0
     scale: Any = 1.0
-    if mean is None:
-        mean = "constant"
-        if training.functionals is None:  # of which not all contain a constant
-            offset = y.mean(axis=0)
-    if y.ndim == 2:
+    if training.functionals is None and (estimator.normalize_y or (given is None and mean is None)):
+        offset = y.mean(axis=0)  # functionals need not contain a constant: their mean is estimated
+    if estimator.normalize_y or (given is None and y.ndim == 2):
         spreads = y.std(axis=0)
         scale = np.where(spreads > 0, spreads, 1.0)
-    kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
+    if given is None:
+        mean = "constant" if mean is None else mean
+        kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
+    else:
+        kernel = clone(given)
     return Model(TargetScale(transform, offset, scale), kernel, in_units_of(as_mean(mean), training.X))
 
 
@@ -117,7 +120,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
         if _can_learn(matching_mean(kernel, mean), X, y):
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
-            data = Observations.of(start, _learnable(mean), X, y, training.noise_variance)
+            data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
             result, comparison = _learn(estimator, choices, data, training.groups)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
@@ -137,6 +140,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
         segments,
         result,
         comparison=comparison,
+        weights=training.weights,
     )
 
 
@@ -171,7 +175,7 @@ def _learn(
     options: Any = {
         "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
-        "verbose": bool(estimator.verbose),
+        "verbose": bool(method.verbose),
     }
     comparison = None
     observes_points = not isinstance(data.kernel, OnFunctionals)

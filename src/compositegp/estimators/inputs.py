@@ -1,5 +1,6 @@
 """The arguments of fit and predict, checked like in scikit-learn; rows without a target are left out."""
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ class Training(NamedTuple):
     noise_variance : array of shape (n,) or None
     groups : array of shape (n,) or None
         Labels of segments.
+    weights : array of shape (n,) or None
+        The kernel's noise is divided by them; `noise_variance` is divided already.
     functionals : Functionals or None
         What was observed, where it is not f at points; X has their centers.
     """
@@ -30,7 +33,13 @@ class Training(NamedTuple):
     y: Floats
     noise_variance: Floats | None
     groups: npt.NDArray[Any] | None = None
+    weights: Floats | None = None
     functionals: Functionals | None = None
+
+    def take(self, rows: Any) -> "Training":
+        """Some of the rows."""
+        chosen: list[Any] = [None if values is None else values[rows] for values in self]
+        return Training(*chosen)
 
 
 def read_training(
@@ -39,10 +48,15 @@ def read_training(
     y: ArrayLike,
     noise_variance: ArrayLike | None,
     groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     *,
     reset: bool,
 ) -> Training:
-    """Check training data; rows with a target of NaN are not observed, and are left out with a warning."""
+    """Check training data.
+
+    Rows with a target of NaN are not observed, and are left out with a warning. So are, without one, rows of weight
+    zero.
+    """
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
@@ -54,24 +68,61 @@ def read_training(
         points = functionals.centers
     targets = _own(read_targets(y), y)
     check_consistent_length(points, targets)
-    variances = check_noise_variance(noise_variance, len(points))
-    labels = _read_groups(groups, len(points))
+    variances = _read_noise(estimator.alpha, noise_variance, len(points))
+    weights = _read_weights(sample_weight, len(points))
+    if weights is not None and variances is not None:
+        variances = np.divide(variances, weights, out=np.zeros_like(variances), where=weights > 0)
+    training = Training(points, targets, variances, _read_groups(groups, len(points)), weights, functionals)
+    if weights is not None and not weights.all():
+        training, targets = training.take(weights > 0), targets[weights > 0]
     observed = ~np.isnan(targets).reshape(len(targets), -1).any(axis=1)
     if observed.all():
-        return Training(points, targets, variances, labels, functionals)
+        return training
     missing = int((~observed).sum())
     if missing == len(targets):
         raise ValueError("Input y contains NaN in every row: nothing was observed. Check the target column.")
     warn_caller(
         f"y is NaN in {missing} of {len(targets)} rows: they are taken as not observed and left out.", UserWarning
     )
-    return Training(
-        points[observed],
-        targets[observed],
-        None if variances is None else variances[observed],
-        None if labels is None else labels[observed],
-        None if functionals is None else functionals[observed],
-    )
+    return training.take(observed)
+
+
+def _read_noise(alpha: Any, noise_variance: Any, count: int) -> Floats | None:
+    """Known noise of the observations: `noise_variance` of fit, or the constructor's `alpha`."""
+    if alpha is None:
+        return check_noise_variance(noise_variance, count)
+    if noise_variance is not None:
+        raise ValueError(
+            f"alpha={alpha!r} and noise_variance are both given, and mean the same: the known noise of the "
+            "observations. Give one of them."
+        )
+    if np.ndim(alpha) and np.shape(alpha) != (count,):
+        raise ValueError(
+            "alpha must be a scalar or an array with same number of entries as y; found an array of shape "
+            f"{np.shape(alpha)} for {count} points. Give noise that belongs to one data set to fit, as noise_variance."
+        )
+    return check_noise_variance(alpha, count, "alpha")
+
+
+def _read_weights(sample_weight: ArrayLike | None, count: int) -> Floats | None:
+    """Weights of the observations; None where they are all one."""
+    if sample_weight is None:
+        return None
+    given = np.full(count, sample_weight) if isinstance(sample_weight, Real) else sample_weight
+    weights: Floats = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (count,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {count} rows of X; found an array of shape "
+            f"{weights.shape}."
+        )
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight has a negative value ({weights.min():g} at index {weights.argmin()}). The noise of an "
+            "observation is divided by its weight: give 0 to leave it out."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero in every row: there is nothing to fit. Check the weights.")
+    return None if (weights == 1).all() else weights
 
 
 def _read_observed(estimator: Any, X: Any, reset: bool) -> Functionals | None:

@@ -39,6 +39,7 @@ NAMES = (
     "X",
     "y",
     "noise_variance",
+    "weights",
     "segment_members",
     "segment_sizes",
     "tuning",
@@ -97,6 +98,7 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         _segments(parts, n),
         tuning=parts["tuning"],
         watched=None if watched is None else _belief(watched, kernel, mean, d, q, outputs),
+        weights=_weights(parts, n),
         comparison=None if parts["comparison"] is None else KernelComparison.from_values(parts["comparison"]),
     )
 
@@ -156,6 +158,13 @@ def _estimate(parts: Fields, mean: MeanModel, q: int, outputs: tuple[int, ...]) 
     check_coefficients(coefficients, q)
     covariance = check_covariance(parts.reals("coefficient_covariance", q, q), q)
     return Estimated(mean.coefficients.functions, coefficients, covariance)
+
+
+def _weights(parts: Fields, n: int) -> Floats | None:
+    weights = None if parts["weights"] is None else parts.reals("weights", n)
+    if weights is not None and not (weights > 0).all():
+        raise ValueError("the weights of its observations are not all positive")
+    return weights
 
 
 def _segments(parts: Fields, n: int) -> list[Indices] | None:

@@ -32,7 +32,7 @@ class Constant:
 
     Parameters
     ----------
-    value : float
+    value : float, or array of shape (t,) for t outputs
 
     Examples
     --------
@@ -40,11 +40,11 @@ class Constant:
     array([3., 3.])
     """
 
-    value: float = 0.0
+    value: Any = 0.0
 
     def __call__(self, X: Floats) -> Floats:
-        """Means of the points `X`, shape (n,)."""
-        return np.full(len(X), float(self.value))
+        """Means of the points `X`, shape (n,) or (n, t)."""
+        return np.full((len(X), *np.shape(self.value)), self.value, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

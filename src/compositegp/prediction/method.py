@@ -60,6 +60,10 @@ class Predictor(ABC):
         """Training points predicted without themselves and their K nearest: (rows, K, distances, predictions)."""
         raise ValueError(f"validate needs prediction=Nearest(); found {self.method!r}.")
 
+    def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
+        """Every training point predicted without itself: its latent value, and the noise variance (n,) to add."""
+        raise ValueError(f"predict_leave_one_out needs prediction=Nearest(); found {self.method!r}.")
+
     def spread(self, Z: Floats, found: Marginals | Surrounded, noise: Floats) -> tuple[Any, Family]:
         """Factors on the standard deviations of observations, shape (M, 1) or (M, t), and the family of their errors.
 

@@ -20,6 +20,9 @@ from compositegp.posteriors import (
     default_group_size,
     exact_belief,
     exact_marginals,
+    join_surrounded,
+    leave_one_out,
+    predict_prefixes,
 )
 from compositegp.prediction.composite_sum import Factors
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
@@ -37,6 +40,7 @@ from compositegp.predictive import Calibration, Family, Normal
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
+_HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _MOST_JOINT = 8192  # observations in the one term of a joint prediction, at most
 _LOCAL_FREEDOM = (
     100.0  # prior error of a coefficient in a neighborhood, over that of the estimate from all the data
@@ -175,6 +179,7 @@ class ExactPredictor(Predictor):
         self.method = method
         self._data = method.local_data(fitted, None)
         self._factors = Factors(self._data)
+        self._undetermined = self._data if method.local_mean is True else fitted.undetermined
 
     def lifted(self, functionals: Functionals) -> "ExactPredictor":
         """The same factors, under the model lifted to functionals."""
@@ -212,6 +217,11 @@ class ExactPredictor(Predictor):
             raise ValueError(f"validate needs at least three observations; found {len(self._data.X)}.")
         search = NearestPredictor(self._data)
         return held_out_predictions(search, len(self._data.X) - 1, n_jobs, seed=seed)
+
+    def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
+        """Every training point predicted from all the others, from one factorisation."""
+        data = self._undetermined
+        return leave_one_out(data, Factors(data).one_block(self._whole)), data.noise
 
 
 class NeighborhoodPredictor(Predictor):
@@ -259,6 +269,14 @@ class NeighborhoodPredictor(Predictor):
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
         return held_out_predictions(self._cached_search, self._size, n_jobs, seed=seed)
+
+    def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
+        """Every training point predicted from its nearest neighbors without itself."""
+        data, size, parts = self._data, min(self._size, len(self._data.X) - 1), []
+        for rows in np.array_split(np.arange(len(data.X)), -(-len(data.X) * size // _HELD_NEIGHBORS)):
+            sets = self._cached_search.around(rows, 0, size, n_jobs)
+            parts += predict_prefixes(data, sets, rows, (0,), n_jobs=n_jobs)
+        return join_surrounded(parts, data.outputs), data.noise
 
     def joint(self, Z: Floats) -> Belief:
         """Predict all the points from the union of what their groups are predicted from."""
