@@ -242,6 +242,36 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._model = model
         return self
 
+    def with_data(
+        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None
+    ) -> "CompositeGPRegressor":
+        """A copy that predicts from other observations of the same process, with everything that was learned.
+
+        Hyper-parameters, the coefficients of the mean, the number of neighbors and the calibration stay as they are:
+        so a model that was learned once serves the windows of a map that is too large for memory, or tomorrow's data.
+
+        Parameters
+        ----------
+        X, y, noise_variance
+            As for `fit`.
+
+        Returns
+        -------
+        CompositeGPRegressor
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 200)[:, None]
+        >>> model = CompositeGPRegressor().fit(X, np.sin(X[:, 0]))
+        >>> model.with_data(X + 20, np.sin(X[:, 0] + 20)).predict([[25.0]]).round(2)
+        array([-0.13])
+        """
+        self._model = model = self._model_with_data("with_data").tuned(self.n_jobs)
+        training = read_training(self, X, y, noise_variance, reset=False)
+        other = copy(self)
+        other._model = model.with_data(training.X, training.y, training.noise_variance)
+        return other
+
     def predict_distribution(
         self,
         X: ArrayLike,
