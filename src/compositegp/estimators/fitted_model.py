@@ -145,6 +145,20 @@ class FittedModel:
             return self
         return replace(self, prediction=prediction, terms=terms, tuning=None)
 
+    def with_data(self, X: Floats, y: Floats, noise_variance: Floats | None) -> "FittedModel":
+        """What was learned, to predict from other observations; y is in the target's own unit."""
+        known = self.data.mean.coefficients
+        return replace(
+            self,
+            estimate=known if isinstance(known, Estimated) else None,
+            X=X,
+            y=self.target.forward(y),
+            noise_variance=noise_variance,
+            segments=None,
+            result=None,
+            weights=None,
+        )
+
     def predict(
         self, Z: Floats, *, latent: bool, extra_noise: Floats | None, joint: bool, variance: str, n_jobs: int | None
     ) -> PredictiveDistribution:

@@ -115,6 +115,31 @@ class PeriodicLevels:
         return functions
 
 
+@dataclass(frozen=True)
+class LinearIn:
+    """The basis 1 and some of the columns: a drift in covariates, shape (n, 1 + columns).
+
+    Parameters
+    ----------
+    columns : tuple of int
+
+    Examples
+    --------
+    >>> LinearIn((2,))(np.array([[0.0, 0.0, 7.0]]))
+    array([[1., 7.]])
+    """
+
+    columns: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(column, int | np.integer) and column >= 0 for column in self.columns):
+            raise ValueError(f"columns must be column numbers counted from zero; found {self.columns!r}.")
+
+    def __call__(self, X: Floats) -> Floats:
+        """Basis functions of the points `X`."""
+        return linear_functions(X[:, list(self.columns)])
+
+
 def phase_of(times: Floats, period: float, phases: int) -> Indices:
     """Phase, counted from 0 to `phases` − 1, in which each time of a period lies: shape (n,)."""
     # The small number puts a time that is just below a phase, by a rounding error, into that phase.
