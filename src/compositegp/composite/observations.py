@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
-from compositegp.functionals import lift, matching_kernel, matching_mean
+from compositegp.functionals import Functionals, lift, lifted_kernel, matching_kernel, matching_mean
 from compositegp.kernels import noise_variance, with_finite_bounds
 from compositegp.means import MeanLike, MeanModel, as_mean, in_units_of
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
@@ -164,8 +164,9 @@ class Observations:
         """The same data under another kernel."""
         return replace(self, kernel=matching_kernel(kernel, self.kernel))
 
-    def lifted(self, kernel: Kernel) -> "Observations":
-        """The same data under the same model; its kernel is lifted to functionals, and the mean follows."""
+    def lifted(self, functionals: Functionals) -> "Observations":
+        """The same data under the same model, lifted to functionals: those that the kernel may know, and more."""
+        kernel = lifted_kernel(self.kernel, functionals)
         return replace(self, kernel=kernel, mean=matching_mean(kernel, self.mean))
 
     def with_mean(self, mean: MeanModel) -> "Observations":

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from compositegp.backend import Floats, warn_caller
+from compositegp.functionals import Functionals, find_functionals
 from compositegp.validation import check_noise_variance
 
 
@@ -24,6 +25,8 @@ class Training(NamedTuple):
         Labels of segments.
     weights : array of shape (n,) or None
         The kernel's noise is divided by them; `noise_variance` is divided already.
+    functionals : Functionals or None
+        What was observed, where it is not f at points; X has their centers.
     """
 
     X: Floats
@@ -31,6 +34,7 @@ class Training(NamedTuple):
     noise_variance: Floats | None
     groups: npt.NDArray[Any] | None = None
     weights: Floats | None = None
+    functionals: Functionals | None = None
 
     def take(self, rows: Any) -> "Training":
         """Some of the rows."""
@@ -57,14 +61,18 @@ def read_training(
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
+    functionals = _read_observed(estimator, X, reset)
+    if functionals is None:
+        points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
+    else:
+        points = functionals.centers
     targets = _own(read_targets(y), y)
     check_consistent_length(points, targets)
     variances = _read_noise(estimator.alpha, noise_variance, len(points))
     weights = _read_weights(sample_weight, len(points))
     if weights is not None and variances is not None:
         variances = np.divide(variances, weights, out=np.zeros_like(variances), where=weights > 0)
-    training = Training(points, targets, variances, _read_groups(groups, len(points)), weights)
+    training = Training(points, targets, variances, _read_groups(groups, len(points)), weights, functionals)
     if weights is not None and not weights.all():
         training, targets = training.take(weights > 0), targets[weights > 0]
     observed = ~np.isnan(targets).reshape(len(targets), -1).any(axis=1)
@@ -117,6 +125,19 @@ def _read_weights(sample_weight: ArrayLike | None, count: int) -> Floats | None:
     return None if (weights == 1).all() else weights
 
 
+def _read_observed(estimator: Any, X: Any, reset: bool) -> Functionals | None:
+    """Observed functionals; with `reset` the estimator learns the number and the names of their columns."""
+    found = find_functionals(X)
+    if found is None or not reset:
+        return read_functionals(estimator, X)
+    estimator.n_features_in_ = found.n_columns
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    if found.feature_names is not None:
+        estimator.feature_names_in_ = np.array(found.feature_names, dtype=object)
+    return found
+
+
 def _read_groups(groups: ArrayLike | None, count: int) -> npt.NDArray[Any] | None:
     if groups is None:
         return None
@@ -143,6 +164,26 @@ def read_targets(y: ArrayLike) -> Floats:
     if values.ndim == 2 and values.shape[1] > 1:
         return np.ascontiguousarray(values)
     return np.ascontiguousarray(column_or_1d(values, warn=True))
+
+
+def read_functionals(estimator: Any, X: Any) -> Functionals | None:
+    """Functionals of points with the columns that the estimator was fitted to; None for points."""
+    found = find_functionals(X)
+    if found is None:
+        return None
+    n_columns = getattr(estimator, "n_features_in_", found.n_columns)
+    if found.n_columns != n_columns:
+        raise ValueError(
+            f"X has functionals of points with {found.n_columns} column(s), but {type(estimator).__name__} was fitted "
+            f"to {n_columns}. Give the same columns in the same order."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and found.feature_names is not None and list(names) != list(found.feature_names):
+        raise ValueError(
+            f"X has functionals of points with the columns {', '.join(map(str, found.feature_names))}, but "
+            f"{type(estimator).__name__} was fitted to {', '.join(map(str, names))}. Give these, in this order."
+        )
+    return found
 
 
 def read_points(estimator: Any, X: ArrayLike) -> Floats:

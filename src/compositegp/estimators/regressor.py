@@ -20,10 +20,12 @@ from compositegp.composite import CONDITIONING_SIZE, SEGMENT_SIZE
 from compositegp.estimators import files
 from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.estimators.fitting import choices_of, fit_model
+from compositegp.estimators.functional_prediction import predict_functionals
 from compositegp.estimators.held_out import ValidationReport
-from compositegp.estimators.inputs import read_points, read_training
+from compositegp.estimators.inputs import read_functionals, read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
+from compositegp.functionals import find_functionals, lift, matching_mean, plain_kernel
 from compositegp.kernels import diagonal
 from compositegp.learning import (
     KernelComparison,
@@ -37,7 +39,7 @@ from compositegp.learning import (
 from compositegp.means import Estimated, as_given, as_mean
 from compositegp.posteriors import Belief, prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
-from compositegp.predictive import Calibration, PredictiveDistribution, as_target_transform
+from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
 from compositegp.validation import check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
@@ -172,7 +174,9 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or data frame of shape (n, d)
+        X : array or data frame of shape (n, d), or functionals
+            Where f was observed, or what else of it: block averages, slopes (see `compositegp.functionals`). With
+            functionals no kernels are compared unless several are given: the default is Matérn 3/2.
         y : array of shape (n,), or (n, t) for t outputs that share the kernel
             NaN is "not observed": such rows are left out, with a warning.
         noise_variance : None, number or array of shape (n,)
@@ -281,7 +285,9 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or data frame of shape (M, d)
+        X : array or data frame of shape (M, d), or functionals
+            Points, or derivatives, averages, sums and parts of f: see `compositegp.functionals`. With a
+            `target_transform`, derivatives and parts are those of the transformed target.
         joint : bool
             Predict all of `X` as one group, with a covariance, so that draws are joint. By default each point is
             predicted for itself, which takes any number of points.
@@ -312,12 +318,17 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():
             return self._prior_distribution(X, joint, latent, noise_variance)
         with self._on_device():
-            points = read_points(self, X)
+            asked = read_functionals(self, X)
+            if asked is None:
+                points = read_points(self, X)
             self._model = model = self._current().tuned(self.n_jobs)
-            extra = check_noise_variance(noise_variance, len(points))
-            return model.predict(
-                points, latent=latent, extra_noise=extra, joint=joint, variance=variance, n_jobs=self.n_jobs
-            )
+            options: Any = {"latent": latent, "joint": joint, "variance": variance, "n_jobs": self.n_jobs}
+            if asked is None or asked.is_point.all():
+                points = points if asked is None else asked.points
+                extra = check_noise_variance(noise_variance, len(points))
+                return model.predict(points, extra_noise=extra, **options)
+            extra = check_noise_variance(noise_variance, len(asked))
+            return predict_functionals(model, asked, extra_noise=extra, **options)
 
     @overload
     def predict(
@@ -527,8 +538,14 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model = self._model_with_data("analyze")
         if model.weights is not None:
             raise ValueError("analyze compares terms under the kernel's own noise: fit without sample_weight.")
-        Z = read_points(self, X)
-        composite, inducing = model.predictor.terms(Z)
+        asked = read_functionals(self, X)
+        Z: Any = asked
+        if asked is None:
+            Z = read_points(self, X)
+            composite, inducing = model.predictor.terms(Z)
+        else:
+            kernel, (rows,) = lift(model.kernel, X=asked)
+            composite, inducing = model.predictor.lifted(kernel.functionals).terms(rows)
         return compare(
             model.kernel, model.X, Z, composite, inducing=inducing, noise_variance=model.noise_variance, **options
         )
@@ -566,7 +583,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def kernel_(self) -> Kernel:
         """The kernel with its learned hyper-parameters."""
-        return self._fitted().kernel
+        return plain_kernel(self._fitted().kernel)
 
     @property
     def theta_standard_errors_(self) -> Floats | None:
@@ -630,12 +647,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} instance is not fitted yet, and its mean or target_transform has to be "
                 "learned from data. Call fit first."
             )
-        Z = check_array(X, dtype=np.float64, order="C")
+        asked = find_functionals(X)
+        points = check_array(X, dtype=np.float64, order="C") if asked is None else asked.points
         given = single_kernel(self.kernel)
-        kernel = default_kernel(Z.shape[1]) if given is None else clone(given)
+        kernel = default_kernel(points.shape[1]) if given is None else clone(given)
+        if asked is not None:
+            if not isinstance(as_target_transform(self.target_transform, np.ones(1)), IdentityTarget):
+                raise ValueError("functionals of a transformed target need a fitted model. Call fit first.")
+            kernel, (points,) = lift(kernel, X=asked)
+        Z = points
         transform = as_target_transform(self.target_transform, np.ones(1))
         noise = new_noise(kernel, Z, latent, check_noise_variance(noise_variance, len(Z)))
-        mean = as_mean(self.mean).values(Z)
+        mean = matching_mean(kernel, as_mean(self.mean)).values(Z)
         mean = mean[:, 0] if mean.shape[1] == 1 else mean
         if joint:
             belief = Belief(mean, prior(kernel, Z).root)

@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from compositegp.backend import Floats, blas_threads_for, warn_caller
 from compositegp.composite import Composite, Observations, factor_stacks, restrict
 from compositegp.estimators.fitted_model import FittedModel
-from compositegp.estimators.fitting import choices_of, model_of
+from compositegp.estimators.fitting import check_untransformed, choices_of, model_of
 from compositegp.estimators.inputs import Training
+from compositegp.functionals import OnFunctionals, lift, matching_kernel
 from compositegp.learning import Average, FisherAverage, at_scale, default_kernel, estimate_block
 from compositegp.means import ordinary_least_squares, plugged_in
 from compositegp.posteriors import prior_of
@@ -60,12 +61,21 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
     noise, weights = training.noise_variance, training.weights
     if y.shape[1:] != model.y.shape[1:]:
         raise ValueError(f"y has the shape {y.shape}, but the model has outputs of shape {model.y.shape[1:]}.")
-    kernel, average = model.kernel, model.average
+    kernel, average, earlier = model.kernel, model.average, model.X
+    if training.functionals is not None or isinstance(kernel, OnFunctionals):
+        if training.functionals is not None:
+            check_untransformed(model.target, training.functionals)
+        kernel, (X, earlier) = lift(
+            kernel,
+            X=X if training.functionals is None else training.functionals,
+            earlier=earlier if len(earlier) else X,
+        )
+        earlier = earlier[: len(model.X)]
     known = plugged_in(model.mean)
     if average is not None and estimator.learning is not None:
         if not average.estimate.known.any():  # no estimate so far: begin at the scale of this segment
-            given = default_kernel(X.shape[1]) if estimator.kernel is None else estimator.kernel
-            kernel = at_scale(given, X, y - y.mean(axis=0))
+            given = default_kernel(training.X.shape[1]) if estimator.kernel is None else estimator.kernel
+            kernel = matching_kernel(at_scale(given, training.X, y - y.mean(axis=0)), kernel)
         average = _averaged(estimator, average, Observations.of(kernel, known, X, y, noise, weights))
         kernel = kernel.clone_with_theta(average.theta_or(kernel.theta, kernel.bounds))
     if model.watched is not None:
@@ -73,7 +83,7 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
         belief = belief.take_in(Observations.of(kernel, model.mean, X, y, noise, weights))
         return replace(model, kernel=kernel, average=average, watched=belief, result=None)
     _check_factorizes(Observations.of(kernel, known, X, y, noise, weights))
-    n = len(model.X)
+    n = len(earlier)
     if model.noise_variance is not None or noise is not None:
         noise = np.concatenate([_filled(model.noise_variance, n, 0.0), _filled(noise, len(X), 0.0)])
     if model.weights is not None or weights is not None:
@@ -83,7 +93,7 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
         kernel=kernel,
         average=average,
         estimate=None,
-        X=np.concatenate([model.X, X]),
+        X=np.concatenate([earlier, X]),
         y=np.concatenate([model.y, y]),
         noise_variance=noise,
         weights=weights,

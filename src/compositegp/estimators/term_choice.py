@@ -17,6 +17,7 @@ from compositegp.composite import (
     nearest_earlier,
     partition,
 )
+from compositegp.functionals import plain_kernel, plain_points
 from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.validation import check_count
@@ -79,12 +80,12 @@ class TermChoice:
         """The terms that learning reads."""
         if callable(self.segmentation):
             return LocalSegments.checked(data, self._own(data.X, data.kernel), 0)
-        segments = self.segments(data.X, None, labels)
+        segments = self.segments(plain_points(data.kernel, data.X), None, labels)
         return LocalSegments(data, segments, self.conditioning_size if conditioned else 0)
 
     def _own(self, X: Floats, kernel: Kernel) -> Composite:
         assert callable(self.segmentation)
-        found = check_composite(self.segmentation(X, kernel))
+        found = check_composite(self.segmentation(plain_points(kernel, X), plain_kernel(kernel)))
         if found.n_points > len(X):
             raise ValueError(
                 f"segmentation names point {found.n_points - 1}, but there are only {len(X)} observation(s)."

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
 from compositegp.composite import Composite
+from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Marginals, Surrounded
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
@@ -29,6 +30,12 @@ class Predictor(ABC):
     @abstractmethod
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Means and variances of the latent values at any number of test points, shape (M, d)."""
+
+    def lifted(self, functionals: Functionals) -> "Predictor":
+        """The same predictor for rows that name functionals, in the place of test points: see `functionals.lift`."""
+        raise ValueError(
+            f"prediction={self.method!r} predicts f at points only. Use Nearest() or CompositeSum() for functionals."
+        )
 
     def joint(self, Z: Floats) -> Belief:
         """Joint belief about the latent values at some test points."""

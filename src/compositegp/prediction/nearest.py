@@ -1,5 +1,6 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
+from compositegp.functionals import Functionals
 from compositegp.means import Estimated, MeanModel, as_mean, inflated
 from compositegp.posteriors import (
     N_NEIGHBORS,
@@ -179,6 +181,12 @@ class ExactPredictor(Predictor):
         self._factors = Factors(self._data)
         self._undetermined = self._data if method.local_mean is True else fitted.undetermined
 
+    def lifted(self, functionals: Functionals) -> "ExactPredictor":
+        """The same factors, under the model lifted to functionals."""
+        found = copy(self)
+        found._data = self._data.lifted(functionals)
+        return found
+
     @property
     def _whole(self) -> Composite:
         return Composite.full(len(self._data.X))
@@ -225,6 +233,14 @@ class NeighborhoodPredictor(Predictor):
         self._data = method.local_data(fitted, tuning)
         self._size = tuning.n_neighbors
         self._group_size = method.group_size or default_group_size(self._data.X.shape[1])
+
+    def lifted(self, functionals: Functionals) -> "NeighborhoodPredictor":
+        """The same search tree, under the model lifted to functionals; calibration is of points, and left to them."""
+        found = copy(self)
+        found._data = self._data.lifted(functionals)
+        found._cached_search = self._cached_search.lifted(functionals)
+        found.tuning = replace(self.tuning, calibration=None)
+        return found
 
     @cached_property
     def _cached_search(self) -> NearestPredictor:

@@ -1,5 +1,6 @@
 """Prediction with few observations: a mixture over values of the hyper-parameters θ, which are then uncertain."""
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, blas_threads_for, psd_root, use_device
 from compositegp.composite import Composite
+from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Marginals, Surrounded, exact_belief, exact_marginals, leave_one_out
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
@@ -78,6 +80,15 @@ class ThetaMixture(Predictor):
     def _cached_members(self) -> list[WeightedKernel]:
         with use_device(None), blas_threads_for(len(self._data.X)):
             return weighted_kernels(self._data)
+
+    def lifted(self, functionals: Functionals) -> "ThetaMixture":
+        """The same values of θ, each with its model lifted to functionals."""
+        found = copy(self)
+        found._plug_in = self._plug_in.lifted(functionals)
+        found._cached_members = [
+            member._replace(data=member.data.lifted(functionals)) for member in self._cached_members
+        ]
+        return found
 
     def prepare(self) -> None:
         """Find the values of θ and their weights."""
