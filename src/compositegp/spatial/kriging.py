@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _TILE = 128  # cells along each side that are predicted at once
-_NODES = 4  # points along each side of a cell by which its average is computed
+_NODES = 5  # points along each side of a cell by which its average is computed
 
 
 def krige(
