@@ -1,9 +1,11 @@
 """Pictures; they need matplotlib (``pip install 'compositegp[plot]'``)."""
 
+from compositegp.plotting import style
 from compositegp.plotting.analysis import plot_confidence, plot_errors, plot_trade_off
 from compositegp.plotting.forecast import draw_forecast
 from compositegp.plotting.maps import MapPicture, draw_map
 from compositegp.plotting.validation import plot_neighbor_curve, plot_validation
+from compositegp.plotting.variograms import variogram
 
 __all__ = [
     "MapPicture",
@@ -14,4 +16,6 @@ __all__ = [
     "plot_neighbor_curve",
     "plot_trade_off",
     "plot_validation",
+    "style",
+    "variogram",
 ]
