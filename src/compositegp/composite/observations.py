@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
+from compositegp.functionals import lift, matching_kernel, matching_mean
 from compositegp.kernels import with_finite_bounds
 from compositegp.means import MeanLike, MeanModel, as_mean, in_units_of
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
@@ -26,6 +27,7 @@ class Observations:
         Its white part is the noise of the observations.
     mean : MeanModel
     X : array of shape (n, d)
+        Under a kernel that is lifted to functionals: rows that name them.
     columns : array of shape (n, q + t)
         Basis functions of the mean, followed by the targets of the t outputs minus their known means.
     outputs : tuple of int
@@ -57,17 +59,21 @@ class Observations:
         names: tuple[str, str] = ("X", "y"),
     ) -> "Observations":
         """Build from a user's arguments; a ValueError names a bad one. The kernel is copied."""
-        points = check_points(X, names[0], n_columns)
+        kernel, (rows,) = lift(check_kernel(kernel), **{names[0]: X})
+        points = check_points(rows, names[0], n_columns)
         targets = check_targets(y, len(points), names[1], several=True)
         noise = check_noise_variance(noise_variance, len(points))
-        model = mean if isinstance(mean, MeanModel) else in_units_of(as_mean(mean), points)
-        return cls.of(with_finite_bounds(clone(check_kernel(kernel))), model, points, targets, noise)
+        model = matching_mean(kernel, as_mean(mean))
+        if not isinstance(mean, MeanModel):
+            model = in_units_of(model, points)
+        return cls.of(with_finite_bounds(clone(kernel)), model, points, targets, noise)
 
     @classmethod
     def of(
         cls, kernel: Kernel, mean: MeanModel, X: Floats, y: Floats, noise_variance: Floats | None
     ) -> "Observations":
         """Build from values that have been checked: y has shape (n,) or (n, t)."""
+        mean = matching_mean(kernel, mean)
         known = mean.values(X)
         targets = y.reshape(len(X), -1)
         if known.shape[1] not in (1, targets.shape[1]):
@@ -128,7 +134,11 @@ class Observations:
 
     def with_kernel(self, kernel: Kernel) -> "Observations":
         """The same data under another kernel."""
-        return replace(self, kernel=kernel)
+        return replace(self, kernel=matching_kernel(kernel, self.kernel))
+
+    def lifted(self, kernel: Kernel) -> "Observations":
+        """The same data under the same model; its kernel is lifted to functionals, and the mean follows."""
+        return replace(self, kernel=kernel, mean=matching_mean(kernel, self.mean))
 
     def with_mean(self, mean: MeanModel) -> "Observations":
         """The same data under another mean."""

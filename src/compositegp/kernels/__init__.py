@@ -11,6 +11,8 @@ kernel's class:
 `metric`                the variance and the length scales, by which nearness is measured
 `largest_covariance`    a bound on the covariance of points that are some distance apart
 `typical_values`        hyper-parameters at the scale of some data, where learning begins
+`derivative`            covariances of derivatives of f
+`in_length_scales`      points in units of the length scales
 ======================  ================================================================================
 
 Every kernel of scikit-learn's interface has an answer to each. A new kernel becomes fast by answering them itself, in
@@ -23,6 +25,7 @@ from compositegp.kernels.argument_rules import check_arguments
 from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covariance
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
+from compositegp.kernels.derivatives import derivative
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
 from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, metric
@@ -45,6 +48,7 @@ __all__ = [
     "Warped",
     "check_arguments",
     "covariance_bounds",
+    "derivative",
     "diagonal",
     "free_hyperparameters",
     "gram",

@@ -1,5 +1,6 @@
 """Mean functions, their coefficients, and least squares for them."""
 
+from compositegp.means.derivatives import mean_derivative
 from compositegp.means.functions import (
     Basis,
     Constant,
@@ -52,6 +53,7 @@ __all__ = [
     "in_units_of",
     "inflated",
     "linear_functions",
+    "mean_derivative",
     "no_functions",
     "ordinary_least_squares",
     "phase_of",

@@ -66,15 +66,24 @@ def plugged_in(mean: MeanModel) -> MeanModel:
     """A mean whose estimated coefficients are taken as known."""
     if not isinstance(mean.coefficients, Estimated):
         return mean
-    return MeanModel(_WithCoefficients(mean, mean.coefficients), no_functions, None)
+    return MeanModel(WithCoefficients(mean, mean.coefficients), no_functions, None)
 
 
 @dataclass(frozen=True, eq=False)
-class _WithCoefficients:
+class WithCoefficients:
+    """A known mean: basis functions with the coefficients of an estimate.
+
+    Attributes
+    ----------
+    mean : MeanModel
+    estimate : Estimated
+    """
+
     mean: MeanModel
     estimate: Estimated
 
     def __call__(self, X: Floats) -> Floats:
+        """Means of the points `X`, shape (n, t)."""
         functions = self.mean.columns(X)
         return np.asarray(
             self.mean.values(X) + functions @ check_coefficients(self.estimate.coefficients, functions.shape[1])
