@@ -15,6 +15,8 @@ from typing import NamedTuple
 from attack.cases import Budget
 from attack.figures import Figures, as_table
 
+BEGIN, END = "<!-- figures of make attack -->", "<!-- end of the figures -->"
+"""Marks in a Markdown file between which the figures are written."""
 _GRACE = 150.0  # seconds after its time in which a part has to end: its last case, and what it has to prepare
 _MEMORY = 6 * 2**30  # bytes that a part may use
 
@@ -43,7 +45,7 @@ def parts() -> dict[str, Part]:
 
     return {
         "damaged": Part(model_files.damaged_files, 0.08, 40),
-        "changed": Part(model_files.changed_files, 0.22, 150),
+        "changed": Part(model_files.changed_files, 0.22, 100),
         "tables": Part(tables.tables, 0.24, 12),
         "rows": Part(tables.stream_rows, 0.06, 12),
         "fits": Part(fits.fits, 0.3, 15),
@@ -64,7 +66,7 @@ def main() -> int:
     parser.add_argument("--part", action="append", choices=list(parts()), help="only this part; may be repeated")
     parser.add_argument("--case", type=int, help="only this case of the part, to see a failure again")
     parser.add_argument("--jobs", type=int, default=2, help="parts to run at the same time")
-    parser.add_argument("--out", type=Path, help="write the table to this Markdown file")
+    parser.add_argument("--out", type=Path, help="Markdown file for the figures, such as docs/trust.md")
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)  # one part, figures as JSON
     options = parser.parse_args()
     chosen = {name: part for name, part in parts().items() if options.part is None or name in options.part}
@@ -79,16 +81,41 @@ def main() -> int:
         seconds = {name: options.jobs * options.seconds * chosen[name].share / total for name in order}
         for found in pool.map(lambda name: _run_apart(name, seconds[name], options), order):
             rows |= found
-    table = as_table(rows)
-    print(table)
+    text = report(rows, options.seed, time.monotonic() - began)
+    print(text)
     for figures in rows.values():
         for failure in figures.failures:
             print(failure)
-    print(f"{time.monotonic() - began:.0f} s")
     if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(table + "\n")
+        write_report(options.out, text)
     return 1 if any(figures.n_bad for figures in rows.values()) else 0
+
+
+def report(rows: dict[str, Figures], seed: int, seconds: float) -> str:
+    """All the figures in Markdown."""
+    from attack.coverage import as_coverage_table
+
+    tables = [as_table(rows)]
+    covered = [
+        figures.measures for name, figures in rows.items() if name.startswith("coverage") and figures.measures
+    ]
+    killed = [figures.measures for name, figures in rows.items() if name == "stream killed" and figures.measures]
+    tables += [
+        "Kills by where they were: "
+        + ", ".join(f"{point} {int(count)}" for point, (count,) in points.items())
+        + "."
+        for points in killed
+    ]
+    tables += [as_coverage_table(measures) for measures in covered]
+    return "\n\n".join([f"Seed {seed}, {seconds:.0f} seconds.", *tables])
+
+
+def write_report(path: Path, text: str) -> None:
+    """Write the figures to a file: between its marks, if it has them, else as all of it."""
+    before, begin, rest = path.read_text().partition(BEGIN) if path.exists() else ("", "", "")
+    _, end, after = rest.partition(END)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}" if begin and end else f"{text}\n")
 
 
 def _run_alone(chosen: dict[str, Part], options: argparse.Namespace) -> int:

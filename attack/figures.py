@@ -21,10 +21,13 @@ class Figures:
         Cases by how they ended, and ``tried``.
     failures : list of str
         What to type to see a failure again, and what was seen.
+    measures : dict of lists
+        What was measured, by setting.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    measures: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, outcome: str, what: str = "", *, tried: int = 1) -> None:
         """Count a case by how it ended."""
@@ -35,12 +38,13 @@ class Figures:
 
     def to_json(self) -> dict[str, Any]:
         """The figures as JSON."""
-        return {"counts": dict(self.counts), "failures": self.failures}
+        return {"counts": dict(self.counts), "failures": self.failures, "measures": self.measures}
 
     def merge(self, values: dict[str, Any]) -> None:
         """Add figures that another process has written as JSON."""
         self.counts.update(values["counts"])
         self.failures += values["failures"]
+        self.measures |= values["measures"]
 
     @property
     def n_bad(self) -> int:

@@ -6,6 +6,7 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,20 @@ class Specimen(NamedTuple):
 
 
 def specimens(folder: Path) -> dict[str, Specimen]:
-    """Models of every kind that can be saved."""
+    """Models of every kind that can be saved; what their commands read is put into a folder."""
+    models, table = _specimens()
+    (folder / "train.csv").write_text(table)
+    return models
+
+
+@cache
+def _specimens() -> tuple[dict[str, Specimen], str]:
+    """The models, and the table that one of them was learned from."""
+    with tempfile.TemporaryDirectory() as name:
+        return _made(Path(name))
+
+
+def _made(folder: Path) -> tuple[dict[str, Specimen], str]:
     rng = np.random.default_rng(5)
     X = rng.uniform(0, 8, size=(150, 2))
     y = 9 + np.sin(X[:, 0]) + 0.2 * rng.normal(size=150)
@@ -95,10 +109,12 @@ def specimens(folder: Path) -> dict[str, Specimen]:
         TableModel("y", training.columns, CompositeGPRegressor(kernel=None, learning=None)).fit(training),
         TableModel.load,
         lambda model: model.predict(model.columns.read(rows[:5], "rows")).mean,
-        command=lambda path: ["regress", "--model", path, "--predict", table, "--out", folder / "out.csv"],
+        command=lambda path: [
+            *("regress", "--model", path, "--predict", path.with_name("train.csv")),
+            *("--out", path.with_name("out.csv")),
+        ],
     )
-    path.unlink()
-    return found
+    return found, table.read_text()
 
 
 def damaged_files(budget: Budget, rows: dict[str, Figures]) -> None:
@@ -202,14 +218,33 @@ VALUES: list[Any] = [
     *(None, True, False, 0, -1, 1, 2, 7, 0.5, -0.5, 1e-308, 1e-12, 1e12, 1e308, -1e308, 10**9, 10**18, 10**400),
     *(float("nan"), float("inf"), float("-inf"), "", "abc", "auto", "log", "linear", "constant", "fixed", "kernel"),
     *("../../etc/passwd", "dateutil//etc/passwd", "\x00", "x" * 20_000, "9999-12-31T23:59:59+00:00", "NaT", "1e9"),
-    *([], [1], {}, {"list": []}, {"tuple": []}, {"dict": {}}, {"strings": ["a"]}, {"strings": [1]}, {"array": "no"}),
-    *({"list": [1, None]}, {"tuple": [1, 2]}, {"dict": {"predict": 1}}, {"code": "1"}, {"kernel": 1, "arguments": {}}),
+    *(
+        [],
+        [1],
+        {},
+        {"list": []},
+        {"tuple": []},
+        {"dict": {}},
+        {"strings": ["a"]},
+        {"strings": [1]},
+        {"array": "no"},
+    ),
+    *(
+        {"list": [1, None]},
+        {"tuple": [1, 2]},
+        {"dict": {"predict": 1}},
+        {"code": "1"},
+        {"kernel": 1, "arguments": {}},
+    ),
     *({"kernel": kind, "arguments": {}} for kind in ("RBF", "WhiteKernel", "DotProduct", "Sum", "object")),
     {"kernel": "Sum", "arguments": {"k1": 1, "k2": 2}},
     {"kernel": "RBF", "arguments": {"length_scale": "abc"}},
     {"mean": "Constant", "arguments": {"value": 42}},
     {"mean": "PeriodicLevels", "arguments": {"period": 24.0, "phases": 10**9}},
-    {"mean": "Basis", "arguments": {"functions": {"mean": "PeriodicLevels", "arguments": {"period": 2, "phases": 9}}}},
+    {
+        "mean": "Basis",
+        "arguments": {"functions": {"mean": "PeriodicLevels", "arguments": {"period": 2, "phases": 9}}},
+    },
     {"object": "Nearest", "arguments": {"n_neighbors": 10**9}},
     {"object": "FisherAverage", "arguments": {"n_restarts": 10**9}},
     {"object": "CompositeSum", "arguments": {"group_size": 10**9}},

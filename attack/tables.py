@@ -1,8 +1,7 @@
-"""Tables: CSV files in every shape that a user may have. The answer is that of the clean file, or one clear sentence."""
+"""Tables: CSV files in every shape that a user may have. The answer is that of the clean file, or one sentence."""
 
 import json
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -181,13 +180,15 @@ class _Stream:
         strange = taken[~known]
         off = taken[known] - self._rows[taken.index[known]]
         if len(strange) or off.abs().max() > 1e-9:
-            return Ended("wrong", message=f"{len(strange)} rows that nobody sent, {int((off.abs() > 1e-9).sum())} changed")
+            return Ended(
+                "wrong", message=f"{len(strange)} rows that nobody sent, {int((off.abs() > 1e-9).sum())} changed"
+            )
         missing = len(self._rows) - len(taken)
         if found.outcome == "refused":
             return found
         said = found.value[1].count("skipped") + found.value[1].count("not observed")
         if missing > said and not change.name.startswith("nothing"):
-            return Ended("lost", message=f"{missing} rows are not in the model, and {said} were named: {found.value[1]}")
+            return Ended(
+                "lost", message=f"{missing} rows are not in the model, and {said} were named: {found.value[1]}"
+            )
         return Ended("right")
-
-
