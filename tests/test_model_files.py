@@ -187,7 +187,9 @@ def test_a_nested_value_is_refused(regressor):
     for _ in range(5000):
         value = {"list": [value]}
     members = members_of(regressor)
-    text = members["model.json"].decode().replace('"parameters.verbose": false', '"parameters.verbose": DEEP')
+    text = (
+        members["model.json"].decode().replace('"parameters.normalize_y": false', '"parameters.normalize_y": DEEP')
+    )
     members["model.json"] = text.replace("DEEP", '{"list": [' * 50_000 + "1" + "]}" * 50_000)
     write_members(regressor, members)
     assert_refused(CompositeGPRegressor.load, regressor)
@@ -461,7 +463,7 @@ def test_what_was_learned_is_checked(data, tmp_path):
 
 def test_a_content_that_is_none_is_refused(tmp_path):
     path = tmp_path / "m"
-    write_archive(path, "compositegp regressor", 2, {})
+    write_archive(path, "compositegp regressor", 3, {})
     assert_refused(CompositeGPRegressor.load, path, "missing")
     with pytest.raises(ValueError, match="the model cannot be read"):
         CompositeGPRegressor.from_content(3)

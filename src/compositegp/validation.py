@@ -69,16 +69,16 @@ def check_magnitude(y: Floats, name: str = "y") -> Floats:
     return y
 
 
-def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:
+def check_noise_variance(noise_variance: Any, n_samples: int, name: str = "noise_variance") -> Floats | None:
     """Noise variances of the points as an array (n_samples,), or None if only the kernel has noise."""
     if noise_variance is None:
         return None
     if not isinstance(noise_variance, Sequence | np.ndarray) and np.ndim(noise_variance) == 0:
         noise_variance = np.full(n_samples, noise_variance)
-    variances = check_targets(noise_variance, n_samples, "noise_variance")
+    variances = check_targets(noise_variance, n_samples, name)
     if (variances < 0).any():
         raise ValueError(
-            f"noise_variance has a negative value ({variances.min():g} at index {variances.argmin()}). "
+            f"{name} has a negative value ({variances.min():g} at index {variances.argmin()}). "
             "Give variances, not logarithms or weights."
         )
     return variances

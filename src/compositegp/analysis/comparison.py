@@ -12,7 +12,7 @@ from compositegp.analysis.excess_error import actual_mse, excess_mse
 from compositegp.analysis.linear_predictor import Predictor, neighborhood, predictor, without_data
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, check_composite
-from compositegp.functionals import lift
+from compositegp.functionals import OnFunctionals, lift
 from compositegp.validation import check_count, check_points
 
 _FAITHFUL = 0.1  # a claimed variance within this part of the actual one counts as right
@@ -169,7 +169,8 @@ def compare(
     data, tests = without_data(kernel, X, Z, noise_variance)
     kernel, (inducing,) = lift(data.kernel, inducing=inducing)
     sites = None if inducing is None else check_points(inducing, "inducing", tests.shape[1])
-    data = data.lifted(kernel)
+    if isinstance(kernel, OnFunctionals):
+        data = data.lifted(kernel.functionals)
     ours = predictor(data, tests, check_composite(composite), sites)
     mse = actual_mse(data, tests, ours.coefficients)
     few = len(data.X) <= check_count(exact_limit, "exact_limit")

@@ -11,9 +11,10 @@ from compositegp.estimators.stored_parts import LATENT, build_model
 from compositegp.means import Basis, Constant, Estimated, Linear, MeanModel, as_mean
 from compositegp.predictive import LogTarget, TransformedTarget
 from compositegp.storage import Fields, damaged, read_archive, write_archive
+from compositegp.validation import check_noise_variance
 
 FORMAT = "compositegp regressor"
-VERSION = 2
+VERSION = 3
 
 _FEATURES = ("n_features_in_", "feature_names_in_")
 _OF_THE_MACHINE = ("device", "n_jobs")  # parameters that are not part of a model
@@ -66,11 +67,14 @@ def _check_parameters(estimator: Any) -> None:
     seed = estimator.random_state
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32):
         raise ValueError(f"random_state must be a whole number or None; found {seed!r:.60}")
-    if estimator.composite is not None:
-        raise ValueError("composite is a function, which no file holds")
+    if callable(estimator.segmentation):
+        raise ValueError("segmentation is a function, which no file holds")
+    check_noise_variance(estimator.alpha, max(np.size(estimator.alpha), 1), "alpha")
     if estimator.target_transform not in (None, "log"):
         raise ValueError(f"target_transform must be 'log' or None; found {estimator.target_transform!r:.60}")
-    if not isinstance(estimator.mean, int | float | str | Constant | Linear | Basis | Estimated | None):
+    if not isinstance(
+        estimator.mean, int | float | str | list | np.ndarray | Constant | Linear | Basis | Estimated | None
+    ):
         raise ValueError(f"mean is no mean that a file can have; found {type(estimator.mean).__name__}")
     as_mean(estimator.mean)
     if getattr(estimator.learning, "n_restarts", 0) > _MOST_RESTARTS:
@@ -103,6 +107,7 @@ def _parts(model: FittedModel) -> dict[str, Any]:
         "X": model.X,
         "y": model.y,
         "noise_variance": model.noise_variance,
+        "weights": model.weights,
         "segment_members": None if segments is None else np.concatenate([*segments, np.empty(0, dtype=np.intp)]),
         "segment_sizes": None if segments is None else np.array([len(part) for part in segments], dtype=np.intp),
         "tuning": model.tuning,

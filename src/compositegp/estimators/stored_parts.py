@@ -9,6 +9,7 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Evidence, Latent
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.fitting import Choices
+from compositegp.functionals import OnFunctionals, plain_points
 from compositegp.kernels import gram
 from compositegp.learning import Average, KernelComparison, RecursiveEstimate
 from compositegp.means import (
@@ -38,6 +39,7 @@ NAMES = (
     "X",
     "y",
     "noise_variance",
+    "weights",
     "segment_members",
     "segment_sizes",
     "tuning",
@@ -70,15 +72,18 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
     d : int
     """
     parts = Fields(values, NAMES, ["comparison"])
-    X = parts.reals("X", None, d)
+    kernel, mean = check_kernel(parts["kernel"]), _mean(parts["mean"])
+    X = parts.reals("X", None, d + 1 if isinstance(kernel, OnFunctionals) else d)
+    _check_rows(kernel, X, d)
     n, outputs = len(X), np.shape(parts["y"])[1:]
     y = parts.reals("y", n, *(outputs[:1] and (None,)))
     watched = parts["watched"]
     if (watched is None) == (n == 0) or 0 in outputs:
         raise ValueError("its arrays do not fit together: X and y are empty")
-    kernel, mean = check_kernel(parts["kernel"]), _mean(parts["mean"])
     check_fits(kernel, X if n else np.zeros((1, d)))
-    q = _check_mean(mean, X if n else np.zeros((1, d)), outputs, n if watched is None else None)
+    q = _check_mean(
+        mean, plain_points(kernel, X) if n else np.zeros((1, d)), outputs, n if watched is None else None
+    )
     choices.prediction.check_tuning(parts["tuning"], q, outputs)
     return FittedModel(
         choices.prediction,
@@ -94,6 +99,7 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         _segments(parts, n),
         tuning=parts["tuning"],
         watched=None if watched is None else _belief(watched, kernel, mean, d, q, outputs),
+        weights=_weights(parts, n),
         comparison=None if parts["comparison"] is None else KernelComparison.from_values(parts["comparison"]),
     )
 
@@ -103,6 +109,15 @@ def check_fits(kernel: Kernel, X: Floats) -> None:
     covariance = np.asarray(gram(kernel, X[:2]))
     if not np.isfinite(covariance).all() or (np.diagonal(covariance) < 0).any():
         raise ValueError(f"kernel {kernel!r:.80} gives no covariances of the points")
+
+
+def _check_rows(kernel: Kernel, X: Floats, d: int) -> None:
+    """Check that rows name functionals that the kernel knows, where it is one of functionals."""
+    if isinstance(kernel, OnFunctionals):
+        numbers = X[:, -1]
+        known = (numbers >= -1) & (numbers < len(kernel.functionals)) & (numbers == np.floor(numbers))
+        if kernel.functionals.n_columns != d or not known.all():
+            raise ValueError("its observed functionals do not fit its kernel")
 
 
 def _mean(mean: Any) -> MeanModel:
@@ -148,6 +163,13 @@ def _estimate(parts: Fields, mean: MeanModel, q: int, outputs: tuple[int, ...]) 
     check_coefficients(coefficients, q)
     covariance = check_covariance(parts.reals("coefficient_covariance", q, q), q)
     return Estimated(mean.coefficients.functions, coefficients, covariance)
+
+
+def _weights(parts: Fields, n: int) -> Floats | None:
+    weights = None if parts["weights"] is None else parts.reals("weights", n)
+    if weights is not None and not (weights > 0).all():
+        raise ValueError("the weights of its observations are not all positive")
+    return weights
 
 
 def _segments(parts: Fields, n: int) -> list[Indices] | None:

@@ -33,8 +33,8 @@ from compositegp.functionals.lifting import (
     lifted_kernel,
     matching_kernel,
     matching_mean,
-    named_functionals,
     plain_kernel,
+    plain_points,
 )
 from compositegp.functionals.part_kernels import part_names
 from compositegp.functionals.places import Places, atoms_of
@@ -56,8 +56,8 @@ __all__ = [
     "lifted_kernel",
     "matching_kernel",
     "matching_mean",
-    "named_functionals",
     "part",
     "part_names",
     "plain_kernel",
+    "plain_points",
 ]

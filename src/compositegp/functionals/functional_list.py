@@ -10,6 +10,7 @@ import numpy as np
 from compositegp.backend import Booleans, Floats, Indices
 from compositegp.functionals.part_kernels import MEAN, WHOLE
 from compositegp.storage import storable
+from compositegp.validation import are_finite
 
 VALUE = -1
 """In the place of a column: f itself, not a derivative."""
@@ -124,6 +125,30 @@ class Functionals:
             weights=self.weights[atoms],
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
         )
+
+    def check(self) -> None:
+        """Check the arrays, such as those of a file; a ValueError says what is wrong."""
+        count, d = np.shape(self.points) if np.ndim(self.points) == 2 else (0, 0)
+        wholes = (self.columns, self.part_numbers, self.starts)
+        fits = d > 0 and are_finite(self.points) and are_finite(self.weights) and np.shape(self.weights) == (count,)
+        fits = fits and all(isinstance(one, np.ndarray) and one.dtype.kind in "iu" for one in wholes)
+        if (
+            not fits
+            or self.columns.shape != (count,)
+            or self.part_numbers.shape != (count,)
+            or not len(self.starts)
+        ):
+            raise ValueError("functionals must have finite points and weights, and a column and a part for each")
+        names = isinstance(self.part_names, tuple) and all(isinstance(name, str) for name in self.part_names)
+        inside = self.columns.min(initial=VALUE) >= VALUE and self.columns.max(initial=VALUE) < d
+        known = (
+            names
+            and self.part_numbers.min(initial=0) >= 0
+            and self.part_numbers.max(initial=0) < len(self.part_names)
+        )
+        ordered = self.starts[0] == 0 and self.starts[-1] == count and (np.diff(self.starts) > 0).all()
+        if not inside or not known or not ordered:
+            raise ValueError("functionals name columns, parts or points that are not there")
 
     def __sklearn_clone__(self) -> "Functionals":
         return self  # never changed

@@ -91,16 +91,9 @@ def plain_kernel(kernel: Kernel) -> Kernel:
     return kernel.kernel if isinstance(kernel, OnFunctionals) else kernel
 
 
-def named_functionals(kernel: Kernel, Z: Floats) -> Functionals | None:
-    """The functionals that rows name under a kernel; None where all are plain points."""
-    if not isinstance(kernel, OnFunctionals) or kernel.numbers(Z) is None:
-        return None
-    numbers = kernel.numbers(Z)
-    assert numbers is not None
-    if (numbers >= 0).all():
-        return kernel.functionals[numbers]
-    from_points = np.flatnonzero(numbers < 0)
-    raise ValueError(f"rows {from_points[:3]} are plain points among functionals.")
+def plain_points(kernel: Kernel, X: Floats) -> Floats:
+    """Points, and centers of functionals where the kernel is lifted: shape (n, d)."""
+    return np.asarray(kernel.view(X)) if isinstance(kernel, OnFunctionals) else X
 
 
 def _extended(kernel: Kernel, named: list[Functionals]) -> Functionals:

@@ -54,6 +54,8 @@ class Places:
         if self.shared is None:
             return places
         order, starts = self.shared
+        if not len(places):
+            return places
         return np.concatenate([order[starts[place] : starts[place + 1]] for place in places])
 
 

@@ -29,7 +29,7 @@ from compositegp.kernels.derivatives import derivative
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
 from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, metric
-from compositegp.kernels.noise import noise_variance
+from compositegp.kernels.noise import noise_jacobian, noise_variance, with_noise_factors
 from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
@@ -58,10 +58,12 @@ __all__ = [
     "largest_covariance",
     "linearize",
     "metric",
+    "noise_jacobian",
     "noise_variance",
     "register_storable",
     "rule",
     "storable_class",
     "typical_values",
     "with_finite_bounds",
+    "with_noise_factors",
 ]

@@ -71,6 +71,9 @@ def _complaint(kernel: Kernel, name: str, value: Any) -> str | None:
         return _pairwise_complaint(name, value)
     if name == "nu":
         return None if is_real(value) and value > 0 else "a number above zero"
+    if hasattr(value, "check"):  # it has rules of its own
+        value.check()
+        return None
     plain = value is None or isinstance(value, str | bool) or are_finite(value)
     return None if plain else "finite numbers or text"
 

@@ -51,6 +51,8 @@ class CompositeLikelihood(LearningMethod):
         The first round also begins at this many random points around the start, and the most likely optimum is
         followed. Few data have likelihoods with several maxima: ``auto`` is 4 where the first round reads at most 500
         points, else 0.
+    verbose : bool
+        Show a progress bar on a terminal.
 
     Examples
     --------
@@ -58,10 +60,17 @@ class CompositeLikelihood(LearningMethod):
     CompositeLikelihood(tolerance=0.1)
     """
 
-    def __init__(self, tolerance: float | None = 0.03, start: str = "data", n_restarts: int | str = "auto") -> None:
+    def __init__(
+        self,
+        tolerance: float | None = 0.03,
+        start: str = "data",
+        n_restarts: int | str = "auto",
+        verbose: bool = False,
+    ) -> None:
         self.tolerance = tolerance
         self.start = start
         self.n_restarts = n_restarts
+        self.verbose = verbose
 
     def check(self) -> None:
         """Check the parameters."""

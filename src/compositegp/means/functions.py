@@ -32,7 +32,7 @@ class Constant:
 
     Parameters
     ----------
-    value : float
+    value : float, or array of shape (t,) for t outputs
 
     Examples
     --------
@@ -40,11 +40,11 @@ class Constant:
     array([3., 3.])
     """
 
-    value: float = 0.0
+    value: Any = 0.0
 
     def __call__(self, X: Floats) -> Floats:
-        """Means of the points `X`, shape (n,)."""
-        return np.full(len(X), float(self.value))
+        """Means of the points `X`, shape (n,) or (n, t)."""
+        return np.full((len(X), *np.shape(self.value)), self.value, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +113,31 @@ class PeriodicLevels:
         functions = np.zeros((len(X), self.phases))
         functions[np.arange(len(X)), phase_of(X[:, self.column], self.period, self.phases)] = 1.0
         return functions
+
+
+@dataclass(frozen=True)
+class LinearIn:
+    """The basis 1 and some of the columns: a drift in covariates, shape (n, 1 + columns).
+
+    Parameters
+    ----------
+    columns : tuple of int
+
+    Examples
+    --------
+    >>> LinearIn((2,))(np.array([[0.0, 0.0, 7.0]]))
+    array([[1., 7.]])
+    """
+
+    columns: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(column, int | np.integer) and column >= 0 for column in self.columns):
+            raise ValueError(f"columns must be column numbers counted from zero; found {self.columns!r}.")
+
+    def __call__(self, X: Floats) -> Floats:
+        """Basis functions of the points `X`."""
+        return linear_functions(X[:, list(self.columns)])
 
 
 def phase_of(times: Floats, period: float, phases: int) -> Indices:

@@ -2,17 +2,19 @@
 
 import numpy as np
 
-from compositegp.means.functions import Basis, Constant, Estimated, Linear, PeriodicLevels
+from compositegp.means.functions import Basis, Constant, Estimated, Linear, LinearIn, PeriodicLevels
 from compositegp.means.units import InUnitsOfData
 from compositegp.validation import are_finite
 
 
-def check_mean_values(mean: Constant | Linear | PeriodicLevels | Basis | Estimated | InUnitsOfData) -> None:
+def check_mean_values(
+    mean: Constant | Linear | LinearIn | PeriodicLevels | Basis | Estimated | InUnitsOfData,
+) -> None:
     """Check the values inside a mean: finite numbers, and basis functions with a name.
 
     Parameters
     ----------
-    mean : Constant, Linear, PeriodicLevels, Basis, Estimated or InUnitsOfData
+    mean : Constant, Linear, LinearIn, PeriodicLevels, Basis, Estimated or InUnitsOfData
 
     Examples
     --------
@@ -20,13 +22,17 @@ def check_mean_values(mean: Constant | Linear | PeriodicLevels | Basis | Estimat
     Traceback (most recent call last):
     ValueError: value of mean Constant must be finite numbers; found nan
     """
-    if isinstance(mean, PeriodicLevels):
+    if isinstance(mean, PeriodicLevels | LinearIn):
         return  # checked when it was made
     kind = type(mean).__name__
     for name, value in vars(mean).items():
         if name == "functions":
             in_units = isinstance(value, InUnitsOfData) and not isinstance(mean, InUnitsOfData)
-            if not in_units and not isinstance(value, PeriodicLevels) and value not in ("constant", "linear"):
+            if (
+                not in_units
+                and not isinstance(value, PeriodicLevels | LinearIn)
+                and value not in ("constant", "linear")
+            ):
                 raise ValueError(f"functions of mean {kind} must have a name; found {value!r:.60}")
         elif not are_finite(value) and not (value is None and isinstance(mean, Basis)):
             raise ValueError(f"{name} of mean {kind} must be finite numbers; found {value!r:.60}")

@@ -17,7 +17,7 @@ from compositegp.composite import (
     collect_evidence,
     factor_stacks,
 )
-from compositegp.functionals import lift
+from compositegp.functionals import OnFunctionals, lift
 from compositegp.means import Estimated, MeanLike
 from compositegp.posteriors.belief import Belief, Model, condition, condition_on_estimate, prior_evidence
 from compositegp.posteriors.inducing import project_belief
@@ -47,9 +47,9 @@ class FactoredComposite:
         """Belief about the latent values at `Z`, as `compositegp.posterior` gives it."""
         data = self.data
         kernel, (points, sites) = lift(data.kernel, Z=Z, inducing=inducing)
-        if kernel is data.kernel:
-            points, sites = check_points(Z, "Z", data.X.shape[1]), _sites(inducing, data.X.shape[1])
-        return self.believe(data.lifted(kernel), points, sites)
+        if isinstance(kernel, OnFunctionals):
+            return self.believe(data.lifted(kernel.functionals), points, sites)
+        return self.believe(data, check_points(Z, "Z", data.X.shape[1]), _sites(inducing, data.X.shape[1]))
 
     def believe(self, data: Observations, Z: Floats, inducing: Floats | None = None) -> Belief:
         """Belief about checked test points, under the data's model or what it was lifted to."""

@@ -23,7 +23,7 @@ from compositegp.backend import (
     warn_caller,
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
-from compositegp.functionals import Places, atoms_of, lift
+from compositegp.functionals import Functionals, Places, atoms_of, lift
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
@@ -119,9 +119,9 @@ class NearestPredictor:
         self._search = NeighborSearch(in_length_scales(data.kernel, data.X)) if search is None else search
         self._search.prepare()
 
-    def lifted(self, kernel: Kernel) -> "NearestPredictor":
-        """The same data and tree; the kernel is lifted to functionals."""
-        return NearestPredictor(self.data.lifted(kernel), self._search)
+    def lifted(self, functionals: Functionals) -> "NearestPredictor":
+        """The same data and tree, under the model lifted to functionals."""
+        return NearestPredictor(self.data.lifted(functionals), self._search)
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
-from compositegp.kernels import diagonal, noise_variance
+from compositegp.kernels import diagonal
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covariance, fit_random_effects
 from compositegp.posteriors import N_NEIGHBORS, NearestPredictor, Surrounded, normal_equations, predict_prefixes
 from compositegp.prediction.fitted_terms import HeldOutPart
@@ -227,5 +227,4 @@ def _chosen(n: int, count: int, number: int) -> Indices:
 
 
 def _noise(data: Observations, rows: Indices) -> Floats:
-    own = noise_variance(data.kernel, data.X[rows])
-    return np.asarray(own if data.noise_variance is None else own + data.noise_variance[rows])
+    return data.take(rows).noise

@@ -7,10 +7,21 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.kernels import check_arguments, is_storable, storable_class
-from compositegp.means import Basis, Constant, Estimated, InUnitsOfData, Linear, PeriodicLevels, check_mean_values
+from compositegp.means import (
+    Basis,
+    Constant,
+    Estimated,
+    InUnitsOfData,
+    Linear,
+    LinearIn,
+    PeriodicLevels,
+    check_mean_values,
+)
 from compositegp.storage.objects import class_named, name_of
 
-_MEANS = {kind.__name__: kind for kind in (Constant, Linear, Basis, Estimated, PeriodicLevels, InUnitsOfData)}
+_MEANS = {
+    kind.__name__: kind for kind in (Constant, Linear, LinearIn, Basis, Estimated, PeriodicLevels, InUnitsOfData)
+}
 _DEEPEST = 200  # values inside values; a sum of kernels is as deep as it has parts
 _WITH_ARGUMENTS = ("kernel", "mean", "object")
 _PLAIN = (bool, int, float, str, type(None))
