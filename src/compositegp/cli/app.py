@@ -78,16 +78,17 @@ def _terminable() -> Iterator[None]:
 def _writable_output() -> Iterator[None]:
     """Let everything be printed: nowhere if the output is closed, and escaped where it has too few characters."""
     before = sys.stdout, sys.stderr
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is None:
+                setattr(sys, name, nowhere)
+            elif hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
 
 
 def build_app() -> "typer.Typer":
