@@ -3,7 +3,7 @@
 from compositegp.prediction.committee import Committee
 from compositegp.prediction.composite_sum import CompositeSum
 from compositegp.prediction.fitted_terms import FittedTerms
-from compositegp.prediction.functional_spread import functional_spread
+from compositegp.prediction.functional_calibration import functional_spread
 from compositegp.prediction.inducing_points import Inducing
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import Nearest
