@@ -89,6 +89,10 @@ class TestTextFormat:
                 "a;y\n1,5;1.5\n2,5;2.5\n",
                 "column 'a' of t.csv has commas in its numbers, such as '1,5' and column 'y'",
             ),
+            (
+                'a,y\n1,1.5\n2,"2,5"\n3,3.5\n',
+                "column 'y' of t.csv has commas in its numbers, such as '2,5' beside decimal points. Give --decimal",
+            ),
             ('a,y\n1,2\n"3,4\n5,6\n', "cannot be read as CSV: a quote that begins near row 2 does not end"),
             (b"a,y\n\xe9,2\n", "cannot be read as CSV: it is not in UTF-8. Give --encoding, such as latin-1"),
             ("a,y\n1,2\n".encode("utf-16-le"), "it is not text, or not UTF-8. Give --encoding, such as utf-16."),
