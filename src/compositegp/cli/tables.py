@@ -227,12 +227,8 @@ def is_empty(values: pd.Series) -> pd.Series:
 
 def are_all_numbers(values: pd.Series) -> bool:
     """Whether every cell of a column of text or objects, such as decimals of a Parquet file, is a number or empty."""
-    there = ~is_empty(values)
-    return (
-        bool(there.any())
-        and not has_times(values)
-        and bool(pd.to_numeric(values[there], errors="coerce").notna().all())
-    )
+    cells = values[~is_empty(values)]
+    return bool(len(cells)) and not has_times(values) and bool(pd.to_numeric(cells, errors="coerce").notna().all())
 
 
 def refuse_text_among_numbers(values: pd.Series, name: str, path: str | Path) -> None:
