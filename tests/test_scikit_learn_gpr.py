@@ -34,7 +34,9 @@ EXPECTED_FAILURES = {
     "test_gpr_lml_error": "the gradient at the learned hyper-parameters is given, not refused",
 }
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # toy data warn; their tests of warnings look at them nevertheless
+pytestmark = pytest.mark.filterwarnings(
+    "ignore"
+)  # toy data warn; their tests of warnings look at them nevertheless
 
 
 def regressor(
