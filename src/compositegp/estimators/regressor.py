@@ -22,6 +22,7 @@ from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.estimators.fitting import choices_of, fit_model
 from compositegp.estimators.functional_prediction import predict_functionals
 from compositegp.estimators.held_out import ValidationReport
+from compositegp.estimators.importances import Importances, find_importances
 from compositegp.estimators.inputs import read_functionals, read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
@@ -497,6 +498,38 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with self._on_device():
             self._model = model = model.tuned(self.n_jobs)
             return model.left_out(self.n_jobs)
+
+    def importances(self, *, random_state: int = 0) -> Importances:
+        """Which columns matter: the average absolute slope of f in each column, with error bars.
+
+        Slopes are predicted at 200 training points, or at all if there are fewer. They are given for one standard
+        deviation of a column, so that columns of different units can be compared.
+
+        Parameters
+        ----------
+        random_state : int
+            For the choice of the points.
+
+        Returns
+        -------
+        Importances
+            ``print`` shows a table; ``importances.table`` has the numbers.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(size=(200, 3))
+        >>> y = np.sin(6 * X[:, 1]) + X[:, 0] + 0.1 * rng.normal(size=200)
+        >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+        >>> model = CompositeGPRegressor(1.0 * RBF([1.0, 1.0, 1.0]) + WhiteKernel()).fit(X, y)
+        >>> model.importances().order
+        array([1, 0, 2])
+        """
+        model = self._model_with_data("importances")
+        names = getattr(self, "feature_names_in_", [f"column {number}" for number in range(self.n_features_in_)])
+        with self._on_device():
+            self._model = model = model.tuned(self.n_jobs)
+            return find_importances(model, [str(name) for name in names], int(random_state), self.n_jobs)
 
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False, clone_kernel: bool = True
