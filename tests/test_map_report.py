@@ -14,7 +14,8 @@ from compositegp import CompositeGPRegressor, OnColumns, OnSphere, RotatedMatern
 from compositegp.analysis import directions_of, empirical_variogram, model_variogram, summarize_variogram
 from compositegp.cli.app import main
 from compositegp.kernels import gram
-from compositegp.plotting import style, variogram
+from compositegp.plotting import style as style
+from compositegp.plotting import variogram
 from compositegp.spatial import cautions_about, learn_stations, score_map
 
 KNOWN = ConstantKernel(1.0, "fixed") * Matern(2.0, "fixed", nu=1.5) + WhiteKernel(0.05, "fixed")

@@ -7,7 +7,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from compositegp.cli.report import HtmlTable
-from compositegp.spatial import MapModel, cautions_about, draw_validation, draw_variogram, score_map
+from compositegp.plotting import draw_validation, draw_variogram
+from compositegp.spatial import MapModel, cautions_about, score_map
 from compositegp.storage import write_atomically
 
 
@@ -29,14 +30,19 @@ def write_map_report(path: Path, title: str, picture: bytes, model: MapModel) ->
     page = environment.get_template("map.html").render(
         title=title,
         map=_encoded(picture),
-        variogram=_encoded(draw_variogram(model)),
-        validation=_encoded(draw_validation(model)),
+        variogram=_encoded(_variogram(model)),
+        validation=_encoded(draw_validation(model.regressor.validate())),
         model=model.describe(),
         scores=HtmlTable.of(pd.DataFrame(scores.table, index=scores.methods), "method"),
         warnings=cautions_about(model) or ["none: no trend, no clusters, no parameter at a bound"],
         notes=model.notes or ("nothing was left out",),
     )
     write_atomically(path, page.encode())
+
+
+def _variogram(model: MapModel) -> bytes:
+    kind = {"sphere": model.sphere, "has_time": model.has_time, "unit": model.unit}
+    return draw_variogram(model.regressor, model.X, model.y, **kind)
 
 
 def _encoded(picture: bytes) -> str:

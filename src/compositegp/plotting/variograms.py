@@ -16,6 +16,7 @@ from compositegp.analysis import (
 from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.kernels import EARTH_RADIUS
+from compositegp.plotting import style
 from compositegp.plotting.style import BLUE, GRAY, GREEN, ORANGE, interactive_axes
 
 if TYPE_CHECKING:
@@ -100,6 +101,13 @@ def variogram(
     axes.set_ylim(bottom=0)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9, loc="lower right")
     return axes
+
+
+def draw_variogram(model: CompositeGPRegressor, X: Any, y: Any, **options: Any) -> bytes:
+    """The picture of `variogram`, whose parameters it takes, as the content of a PNG file."""
+    figure, axes = style.figure(size=(7.2, 4.2))
+    variogram(model, X, y, axes=axes, **options)
+    return style.png(figure, dpi=110)
 
 
 def _residuals(X: Floats, y: Floats, model: CompositeGPRegressor, n_places: int) -> Floats:

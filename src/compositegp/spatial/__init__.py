@@ -8,7 +8,7 @@ from compositegp.spatial.cautions import cautions_about
 from compositegp.spatial.filling import choose_variable, fill, learn_raster
 from compositegp.spatial.kriging import krige, learn_stations
 from compositegp.spatial.map_model import MapModel
-from compositegp.spatial.pictures import draw_filled, draw_stations, draw_validation, draw_variogram
+from compositegp.spatial.pictures import draw_filled, draw_stations
 from compositegp.spatial.raster_files import open_raster, write_raster
 from compositegp.spatial.stations import Stations, read_station_file
 
@@ -20,8 +20,6 @@ __all__ = [
     "choose_variable",
     "draw_filled",
     "draw_stations",
-    "draw_validation",
-    "draw_variogram",
     "fill",
     "krige",
     "learn_raster",

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compositegp.plotting import MapPicture, draw_map, plot_validation, style, variogram
+from compositegp.plotting import MapPicture, draw_map
 from compositegp.spatial.grid import grid_of
-from compositegp.spatial.map_model import MapModel
 from compositegp.spatial.stations import Stations
 
 if TYPE_CHECKING:
@@ -85,29 +84,3 @@ def draw_stations(stations: Stations, field: "xr.Dataset", unit: str = "") -> by
             mean, std, grid.x, grid.y, observed, stations.target, unit, (grid.axes.x, grid.axes.y), grid.sphere
         )
     )
-
-
-def draw_variogram(model: MapModel) -> bytes:
-    """Draw the variogram of a map's model over that of its data.
-
-    Returns
-    -------
-    bytes
-        Content of a PNG file.
-    """
-    figure, axes = style.figure(size=(7.2, 4.2))
-    variogram(
-        model.regressor, model.X, model.y, sphere=model.sphere, has_time=model.has_time, unit=model.unit, axes=axes
-    )
-    return style.png(figure, dpi=110)
-
-
-def draw_validation(model: MapModel) -> bytes:
-    """Draw errors by distance to the data, and how well predictions are calibrated.
-
-    Returns
-    -------
-    bytes
-        Content of a PNG file.
-    """
-    return style.png(plot_validation(model.regressor.validate()), dpi=110)
