@@ -225,6 +225,12 @@ def is_empty(values: pd.Series) -> pd.Series:
     return values.isna() | (values.astype("string").str.strip() == "").fillna(False).astype(bool)
 
 
+def are_all_numbers(values: pd.Series) -> bool:
+    """Whether every cell of a column of text or objects, such as decimals of a Parquet file, is a number or empty."""
+    cells = values[~is_empty(values)]
+    return bool(len(cells)) and not has_times(values) and bool(pd.to_numeric(cells, errors="coerce").notna().all())
+
+
 def refuse_text_among_numbers(values: pd.Series, name: str, path: str | Path) -> None:
     """Raise an error for a column of text in which most cells are numbers: it names the first that is not."""
     there = ~is_empty(values)
