@@ -325,6 +325,14 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        if not (return_std or return_cov) and self.__sklearn_is_fitted__():
+            with self._on_device():
+                points = read_points(self, X)
+                self._model = model = self._current().tuned(self.n_jobs)
+                check_noise_variance(noise_variance, len(points))
+                mean = None if variance != "claimed" else model.predict_mean(points, self.n_jobs)
+            if mean is not None:
+                return mean
         found = self.predict_distribution(
             X, joint=return_cov, latent=latent, noise_variance=noise_variance, variance=variance
         )

@@ -20,6 +20,7 @@ from compositegp.backend import (
     like,
     psd_root,
     solve_lower,
+    solve_upper,
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
@@ -104,12 +105,18 @@ class NearestPredictor:
     Parameters
     ----------
     data : Observations
+    search : NeighborSearch, optional
+        Of the same points under the same kernel, where there is one already.
     """
 
-    def __init__(self, data: Observations) -> None:
+    def __init__(self, data: Observations, search: NeighborSearch | None = None) -> None:
         self.data = data
-        self._search = NeighborSearch(in_length_scales(data.kernel, data.X))
+        self._search = NeighborSearch(in_length_scales(data.kernel, data.X)) if search is None else search
         self._search.prepare()
+
+    def with_data(self, data: Observations) -> "NearestPredictor":
+        """The same points and kernel with another mean, by the same search tree."""
+        return NearestPredictor(data, self._search)
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
@@ -147,6 +154,10 @@ class NearestPredictor:
                     around.scales[own], around.log_variance[own] = part.surroundings
         check_finite(self.data.kernel, result.mean, result.variance)
         return result
+
+    def nearest(self, Z: Floats, count: int, n_jobs: int | None) -> Any:
+        """The `count` observations nearest to each test point, nearest first: shape (M, count)."""
+        return self._search.nearest(in_length_scales(self.data.kernel, Z), count, n_jobs)
 
     def around(self, rows: Indices, skip: int, size: int, n_jobs: int | None) -> Any:
         """Observations around some of the observations, each without itself and its `skip` nearest.
@@ -296,8 +307,7 @@ def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -
     if data.mean.coefficients is None:
         return np.asarray(mean), np.zeros((*Z.shape[:2], 0)), np.zeros((1, 0, data.n_outputs))
     sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :q]
-    products = fetch(columns[..., :q].mT @ columns)
-    coefficients, root = _coefficients(data, NormalEquations(products[..., :q], products[..., q:]))
+    coefficients, root = coefficients_in_blocks(data, columns)
     return np.asarray(mean + sensitivity @ coefficients), np.asarray(sensitivity @ root), coefficients
 
 
@@ -321,6 +331,24 @@ def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> M
     return result
 
 
+def exact_means(data: Observations, factored: FactoredStack, Z: Floats) -> Floats:
+    """Means alone at `Z` by the exact Gaussian process given one block: n operations a test point, and not n²."""
+    result = np.empty((len(Z), data.n_outputs))
+    n, q = factored.innovations.shape[1], data.basis.shape[1]
+    with blas_threads_for(n):
+        coefficients, _ = coefficients_in_blocks(data, factored.innovations)
+        errors = factored.innovations[..., q:] - factored.innovations[..., :q] @ like(coefficients, factored.lower)
+        weights = solve_upper(factored.lower, errors)
+        for part in batches(len(Z), n):
+            points = like(Z[None, part], factored.points)
+            result[part] = fetch(gram(data.kernel, points, factored.points) @ weights)[0]
+    result += data.mean.values(Z)
+    if data.mean.coefficients is not None:
+        result += data.mean.columns(Z) @ coefficients[0]
+    check_finite(data.kernel, result, np.zeros(0))
+    return result.reshape(-1, *data.outputs)
+
+
 def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Belief:
     """Joint belief about the latent values at `Z` by the exact Gaussian process given one block."""
     with blas_threads_for(max(len(Z), factored.innovations.shape[1])):
@@ -334,16 +362,20 @@ def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Beli
     return Belief(mean[0].reshape(-1, *data.outputs), root)
 
 
-def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, Floats]:
+def coefficients_in_blocks(data: Observations, columns: Array) -> tuple[Floats, Floats]:
     """The mean's coefficients in each block, shape (blocks, q, t), and a root of their covariance, (blocks, q, q).
 
-    Those of the whole where they were estimated elsewhere, else from the block's own observations and the prior.
+    From C⁻¹ [F y], shape (blocks, n, q + t). Those of the whole where they were estimated elsewhere, else from the
+    block's own observations and the prior.
     """
     known, q = data.mean.coefficients, data.basis.shape[1]
+    if known is None:
+        return np.zeros((1, 0, data.n_outputs)), np.zeros((1, 0, 0))
     if isinstance(known, Estimated):
         root = covariance_root(known.covariance)
         return check_coefficients(known.coefficients, q)[None], root[None]
-    own = normal.with_prior(gaussian_prior(known, q))
+    products = fetch(columns[..., :q].mT @ columns)
+    own = NormalEquations(products[..., :q], products[..., q:]).with_prior(gaussian_prior(known, q))
     root = own.covariance_root
     return np.asarray(root @ (np.swapaxes(root, -1, -2) @ own.moment)), root
 

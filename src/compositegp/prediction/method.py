@@ -30,6 +30,10 @@ class Predictor(ABC):
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Means and variances of the latent values at any number of test points, shape (M, d)."""
 
+    def means(self, Z: Floats, n_jobs: int | None) -> Floats:
+        """Means of the latent values alone, where no variance is asked for: shape (M,), or (M, t) for t outputs."""
+        return self.marginals(Z, n_jobs).mean
+
     def joint(self, Z: Floats) -> Belief:
         """Joint belief about the latent values at some test points."""
         raise ValueError(

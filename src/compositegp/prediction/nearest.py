@@ -11,13 +11,16 @@ from compositegp.composite import Composite, Observations
 from compositegp.means import Estimated, MeanModel, as_mean, inflated
 from compositegp.posteriors import (
     N_NEIGHBORS,
+    WINDOWS,
     Belief,
     Marginals,
     NearestPredictor,
+    Precision,
     Surrounded,
     default_group_size,
     exact_belief,
     exact_marginals,
+    exact_means,
 )
 from compositegp.prediction.composite_sum import Factors
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
@@ -25,16 +28,20 @@ from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
     NeighborhoodTuning,
     calibrate,
+    calibrate_by,
+    exact_held_out_predictions,
     held_out_predictions,
     mean_that_varies,
     neighbor_curve,
     spread_of,
     varying_mean,
 )
-from compositegp.predictive import Calibration, Family, Normal
+from compositegp.predictive import Family
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
+MOST_EXACT = 2048
+"""Observations up to which ``n_neighbors="auto"`` is the exact Gaussian process: quicker than neighborhoods."""
 _MOST_JOINT = 8192  # observations in the one term of a joint prediction, at most
 _LOCAL_FREEDOM = (
     100.0  # prior error of a coefficient in a neighborhood, over that of the estimate from all the data
@@ -45,7 +52,7 @@ _LOCAL_FREEDOM = (
 class Nearest(PredictionMethod):
     """The observations nearest to a group of test points are its one term: the exact Gaussian process given them.
 
-    With no more observations than `n_neighbors` it is the exact Gaussian process.
+    With no more observations than `n_neighbors` (``auto``: 2,048) it is the exact Gaussian process.
 
     Parameters
     ----------
@@ -108,27 +115,40 @@ class Nearest(PredictionMethod):
         """Learn how many neighbors are enough, how much the mean varies, and how large errors are."""
         n = len(fitted.data.X)
         if self._is_exact(n):
-            return None
+            return self._tune_exact(fitted, heavy_tails, n_jobs)
         curve, size = None, self.n_neighbors
         if size == "auto":
-            curve = neighbor_curve(NearestPredictor(fitted.data), n_jobs)
+            curve = neighbor_curve(fitted.search, n_jobs)
             size = min(N_NEIGHBORS, n) if curve is None else curve.smallest()
         assert isinstance(size, int | np.integer)
         tuning = NeighborhoodTuning(int(size), curve)
         estimate = fitted.data.mean.coefficients
         if self.local_mean == "auto" and fitted.estimated_from_data and isinstance(estimate, Estimated):
-            varies = varying_mean(NearestPredictor(fitted.undetermined), estimate, int(size), n_jobs)
+            search = fitted.search.with_data(fitted.undetermined)
+            varies = varying_mean(search, estimate, min(int(size), N_NEIGHBORS), n_jobs)
             if varies is not None:
                 tuning = replace(tuning, coefficients=varies[0], spread=varies[1])
         if self.calibration is None:
             return tuning
-        search = NearestPredictor(self.local_data(fitted, tuning))
+        search = fitted.search.with_data(self.local_data(fitted, tuning))
         return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs))
+
+    def _tune_exact(
+        self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None
+    ) -> NeighborhoodTuning | None:
+        """Errors of the exact Gaussian process; with few observations they are the Gaussian's."""
+        n = len(fitted.data.X)
+        if self.calibration is None or n <= N_NEIGHBORS or self.n_neighbors != "auto":
+            return None
+        predictor = ExactPredictor(self, fitted)
+        search = fitted.search.with_data(predictor.data)
+        parts = exact_held_out_predictions(predictor.precision, search, n_jobs)
+        return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data."""
         if self._is_exact(len(fitted.data.X)):
-            return ExactPredictor(self, fitted)
+            return ExactPredictor(self, fitted, tuning)
         tuning = self.tune(fitted, heavy_tails=True, n_jobs=None) if tuning is None else tuning
         assert isinstance(tuning, NeighborhoodTuning)
         return NeighborhoodPredictor(self, fitted, tuning)
@@ -152,32 +172,55 @@ class Nearest(PredictionMethod):
         return mean_that_varies(estimate, tuning.coefficients, tuning.spread, outputs)
 
     def _is_exact(self, n_samples: int) -> bool:
-        return n_samples <= (N_NEIGHBORS if self.n_neighbors == "auto" else int(self.n_neighbors))
+        return n_samples <= (MOST_EXACT if self.n_neighbors == "auto" else int(self.n_neighbors))
 
 
 class ExactPredictor(Predictor):
     """All the observations are one term: the exact Gaussian process."""
 
-    def __init__(self, method: Nearest, fitted: FittedTerms) -> None:
+    def __init__(self, method: Nearest, fitted: FittedTerms, tuning: NeighborhoodTuning | None = None) -> None:
         self.method = method
-        self._data = method.local_data(fitted, None)
-        self._factors = Factors(self._data)
+        self.data = method.local_data(fitted, None)
+        self._fitted = fitted
+        self._factors = Factors(self.data)
+        self._calibration = None if tuning is None else tuning.active_calibration
 
     @property
     def _whole(self) -> Composite:
-        return Composite.full(len(self._data.X))
+        return Composite.full(len(self.data.X))
+
+    @property
+    def precision(self) -> Precision:
+        """The inverse of the covariance of all the data."""
+        return Precision.of(self.data, self._factors.one_block(self._whole))
+
+    @cached_property
+    def _cached_precision(self) -> Precision:
+        return self.precision
 
     def prepare(self) -> None:
         """Factorise the covariance of all the data."""
         self._factors.of(self._whole)
 
-    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:
+    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Predict each point; groups do not matter to an exact Gaussian process."""
-        return exact_marginals(self._data, self._factors.one_block(self._whole), Z)
+        found = exact_marginals(self.data, self._factors.one_block(self._whole), Z)
+        if self._calibration is None:
+            return found
+        near = self._fitted.search.nearest(Z, min(len(self.data.X), max(WINDOWS)), n_jobs)
+        return Surrounded(*found, self._cached_precision.around(near))
+
+    def means(self, Z: Floats, n_jobs: int | None) -> Floats:
+        """Means alone, which need no solve."""
+        return exact_means(self.data, self._factors.one_block(self._whole), Z)
+
+    def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
+        """Factors and family by what was learned of errors at training points."""
+        return spread_of(self._calibration, self.data.kernel, Z, found, noise)
 
     def joint(self, Z: Floats) -> Belief:
         """Predict all the points jointly."""
-        return exact_belief(self._data, self._factors.one_block(self._whole), Z)
+        return exact_belief(self.data, self._factors.one_block(self._whole), Z)
 
     def terms(self, Z: Floats) -> tuple[Composite, Floats | None]:
         """One term."""
@@ -189,10 +232,12 @@ class ExactPredictor(Predictor):
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
-        if len(self._data.X) < 3:
-            raise ValueError(f"validate needs at least three observations; found {len(self._data.X)}.")
-        search = NearestPredictor(self._data)
-        return held_out_predictions(search, len(self._data.X) - 1, n_jobs, seed=seed)
+        if len(self.data.X) < 3:
+            raise ValueError(f"validate needs at least three observations; found {len(self.data.X)}.")
+        search = self._fitted.search.with_data(self.data)
+        if len(self.data.X) <= N_NEIGHBORS:
+            return held_out_predictions(search, len(self.data.X) - 1, n_jobs, seed=seed)
+        return exact_held_out_predictions(self._cached_precision, search, n_jobs, seed=seed)
 
 
 class NeighborhoodPredictor(Predictor):
@@ -204,10 +249,12 @@ class NeighborhoodPredictor(Predictor):
         self._data = method.local_data(fitted, tuning)
         self._size = tuning.n_neighbors
         self._group_size = method.group_size or default_group_size(self._data.X.shape[1])
+        self._calibration = tuning.active_calibration
+        self._fitted = fitted
 
     @cached_property
     def _cached_search(self) -> NearestPredictor:
-        return NearestPredictor(self._data)
+        return self._fitted.search.with_data(self._data)
 
     def prepare(self) -> None:
         """Build the search tree."""
@@ -220,14 +267,7 @@ class NeighborhoodPredictor(Predictor):
 
     def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
         """Factors and family by what was learned of errors at training points."""
-        if not isinstance(found, Surrounded):
-            return 1.0, Normal()
         return spread_of(self._calibration, self._data.kernel, Z, found, noise)
-
-    @property
-    def _calibration(self) -> Calibration | None:
-        found = self.tuning.calibration
-        return None if found is None or found.is_gaussian else found
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
