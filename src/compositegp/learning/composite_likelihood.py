@@ -1,5 +1,8 @@
 """Learning by composite likelihood: Fisher scoring on more and more terms, until θ is known well enough."""
 
+from dataclasses import replace
+from numbers import Real
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
@@ -10,19 +13,20 @@ from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import LearningProblem
 from compositegp.learning.result import Estimate
 from compositegp.learning.segment_reader import SegmentReading
-from compositegp.learning.stopping import growth_needed
+from compositegp.learning.stopping import growth_needed, predictive_growth, sandwich_information
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
 # benchmarks/learning.py, on real tables, shows what a change of these costs and gains.
 _FIRST_POINTS = 4096  # the first round reads at least this many points
+_WARM_POINTS = 8192  # the same, where learning begins at values that were learned already
 _FIRST_BLOCKS = 8  # the first round reads at least this many blocks
 _GROWTH = 8.0  # a round reads at most this many times as much as the one before
-_PROBES = 128  # random vectors, over all blocks, for the Fisher information of a step
-_LAST_PROBES = 1024  # random vectors, over all blocks, for the standard errors that are reported
+_PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
+_LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
 _MOST_PROBES = 64  # random vectors in one block, at most
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
-_LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
+_LAST_GAIN = 0.02  # the last round stops when a step promises less log likelihood than this in all
 _RESTARTS = 4  # random starts of the first round
 _FEW_POINTS = 500  # random starts are the default where the first round reads no more points than this
 _RESTART_SPREAD = 2.0  # standard deviation of a random start, in log θ
@@ -35,14 +39,16 @@ _REFRESHES = 2  # at most this many times, when no more terms are needed, condit
 class CompositeLikelihood(LearningMethod):
     """Maximize the composite likelihood Σ w ln p(y_S) by Fisher scoring, on as many terms as are needed.
 
-    The likelihood of a random subset of the terms is maximized. The subset grows until the hyper-parameters are known
-    to the tolerance. Terms that depend on the length scales are made again in every round.
+    The likelihood of a random subset of the terms is maximized. The subset grows until more would hardly improve a
+    prediction. Terms that depend on the length scales are made again in every round.
 
     Parameters
     ----------
-    tolerance : float or None
-        Read segments, in random order, until the relative standard error of every hyper-parameter is below this; None
-        reads all of them.
+    tolerance : "prediction", float or None
+        When to stop reading segments, which are read in random order. ``prediction``: when the errors of the
+        hyper-parameters cost a prediction less than `nats` of log score, tr(H⁻¹ J) / (2 n) with H the Fisher
+        information and J the covariance of the gradient, and at least 8,192 observations were read. A number: when the
+        relative standard error of every hyper-parameter is below it. None reads all of them.
     start : {"data", "kernel"}
         Where to begin. ``data``: at the most likely of several kernels: the given kernel at the scale of the data, the
         same with shorter length scales, and the given kernel itself. Bounds that were left at the default of
@@ -51,6 +57,8 @@ class CompositeLikelihood(LearningMethod):
         The first round also begins at this many random points around the start, and the most likely optimum is
         followed. Few data have likelihoods with several maxima: ``auto`` is 4 where the first round reads at most 500
         points, else 0.
+    nats : float
+        For ``tolerance="prediction"``.
 
     Examples
     --------
@@ -58,16 +66,30 @@ class CompositeLikelihood(LearningMethod):
     CompositeLikelihood(tolerance=0.1)
     """
 
-    def __init__(self, tolerance: float | None = 0.03, start: str = "data", n_restarts: int | str = "auto") -> None:
+    def __init__(
+        self,
+        tolerance: float | str | None = "prediction",
+        start: str = "data",
+        n_restarts: int | str = "auto",
+        nats: float = 0.001,
+    ) -> None:
         self.tolerance = tolerance
         self.start = start
         self.n_restarts = n_restarts
+        self.nats = nats
 
     def check(self) -> None:
         """Check the parameters."""
         super().check()
+        if isinstance(self.nats, bool) or not isinstance(self.nats, Real) or not self.nats > 0:
+            raise ValueError(f"nats must be a positive number, such as 0.001; found {self.nats!r}.")
         if self.n_restarts != "auto":
             check_count(self.n_restarts, "n_restarts", least=0)
+
+    @property
+    def stops_by_prediction(self) -> bool:
+        """True."""
+        return True
 
     def solve(self, problem: LearningProblem) -> None:
         """Learn: leave the best estimate in ``problem.best``."""
@@ -86,7 +108,7 @@ class CompositeLikelihood(LearningMethod):
             known = errors < _KNOWN
             moved = float(np.abs(optimum.theta - theta)[known].max(initial=0.0))
             theta, coefficients = optimum.theta, optimum.coefficients
-            needed = growth_needed(errors, theta, bounds, optimum.score.n_points, self.tolerance)
+            needed = self._growth_needed(optimum, errors, bounds)
             if count < len(problem.terms) and needed > 1:
                 count = min(len(problem.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
             elif problem.terms.follow_length_scales and refreshes < _REFRESHES and moved > _MOVED:
@@ -98,7 +120,17 @@ class CompositeLikelihood(LearningMethod):
         last = _evaluate(problem, reading, theta, coefficients, _LAST_PROBES)
         final = Optimum(theta, coefficients, last, optimum.converged)
         coefficients, _ = least_squares_step(final)
-        problem.found(_estimate(final._replace(coefficients=coefficients), count))
+        found = _estimate(final._replace(coefficients=coefficients), count)
+        if not problem.terms.conditioned:
+            found = replace(found, theta_information=sandwich_information(last))
+        problem.found(found)
+
+    def _growth_needed(self, optimum: Optimum, errors: Floats, bounds: Floats) -> float:
+        """How many times as many points are needed; at most 1 if those read are enough."""
+        score, theta = optimum.score, optimum.theta
+        if isinstance(self.tolerance, str):
+            return predictive_growth(score, theta, bounds, self.nats)
+        return growth_needed(errors, theta, bounds, score.n_points, self.tolerance)
 
     def _restarts(self, problem: LearningProblem, count: int) -> int:
         if self.n_restarts != "auto":
@@ -108,7 +140,8 @@ class CompositeLikelihood(LearningMethod):
     def _first_count(self, problem: LearningProblem) -> int:
         if self.tolerance is None:
             return len(problem.terms)
-        enough = int(np.ceil(_FIRST_POINTS / problem.terms.mean_size))
+        warm = self.start == "kernel" or problem.warm
+        enough = int(np.ceil((_WARM_POINTS if warm else _FIRST_POINTS) / problem.terms.mean_size))
         return min(len(problem.terms), max(_FIRST_BLOCKS, enough))
 
 

@@ -70,6 +70,7 @@ class FisherAverage(LearningMethod):
             raise ValueError(
                 "FisherAverage learns from data in memory. Use CompositeLikelihood for data in partitions."
             )
+        assert not isinstance(self.tolerance, str)
         terms, coefficients = problem.terms, problem.coefficients
         bounds = problem.data.kernel.bounds
         covariance = problem.best.coefficient_covariance
