@@ -130,10 +130,7 @@ class EarlierPoints:
             pool = np.argpartition(_half_squares(earlier - own.mean(axis=0)), wanted)[:wanted]
         near = earlier[pool]
         distances = np.concatenate(
-            [
-                cdist(near[row : row + _ROWS], own, "sqeuclidean").min(axis=1)
-                for row in range(0, len(near), _ROWS)
-            ]
+            [cdist(near[row : row + _ROWS], own, "sqeuclidean").min(axis=1) for row in range(0, len(near), _ROWS)]
         )
         return pool[np.argpartition(distances, self._size)[: self._size]] if len(pool) > self._size else pool
 

@@ -145,7 +145,9 @@ class LocalSegments:
         spreads = self._data.X.std(axis=0)
         unit = np.where(spreads > 0, spreads, 1.0)
         halves = [
-            part[half] for part in self.segments for half in partition(self._data.X[part] / unit, -(-len(part) // 2))
+            part[half]
+            for part in self.segments
+            for half in partition(self._data.X[part] / unit, -(-len(part) // 2))
         ]
         return LocalSegments(self._data, halves, max(1, self._size // 2))
 

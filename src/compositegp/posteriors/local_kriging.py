@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -19,11 +18,12 @@ from compositegp.backend import (
     keep_freed_memory,
     like,
     psd_root,
+    run_tasks,
     solve_lower,
     solve_upper,
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
-from compositegp.kernels import diagonal, gram, in_length_scales
+from compositegp.kernels import diagonal, gram, in_length_scales, noise_variance
 from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
 from compositegp.posteriors.neighbor_search import NeighborSearch
@@ -34,12 +34,16 @@ N_NEIGHBORS = 512
 """Observations that a test point is predicted from, unless a user says otherwise."""
 
 # Found by benchmarks/estimator.py on the satellite field and benchmarks/scale.py profile.
-_TASK_GROUPS = 64  # groups of test points in one parallel task
+_TASK_GROUPS = 16  # groups of test points in one parallel task
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _FEW_COLUMNS = 4  # up to this many columns test points that are close together share their neighbors
 _GROUP = 32  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
 _SMALLER = 4  # groups that are not close together are made this many times smaller
+_SHARED = 8  # test points that share their neighbors in many columns
+_SHARING_LOSS = 0.01  # expected log score, in nats, that sharing may cost there: it saves seven eighths of the work
+_ENOUGH_TO_SHARE = 256  # test points from which sharing is tried there
+_TRIED, _TRIED_POINTS = 5, 3  # groups, and points of each, by which it is tried
 _CANDIDATES = 2  # nearest points of the center of a group that are looked at, for each one wanted
 
 
@@ -118,33 +122,47 @@ class NearestPredictor:
         """The same points and kernel with another mean, by the same search tree."""
         return NearestPredictor(data, self._search)
 
-    def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
-        """Predict each latent value at `Z`: see `nearest`."""
-        found = self._predict(Z, size, group_size, n_jobs, False)
+    def predict(self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None) -> Marginals:
+        """Predict each latent value at `Z`: see `nearest`; without a group size, in groups where they pay."""
+        found = self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), False)
         return Marginals(found.mean, found.variance)
 
-    def predict_surrounded(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Surrounded:
+    def predict_surrounded(
+        self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None
+    ) -> Surrounded:
         """Predict each latent value at `Z`, and describe the neighborhood that it is predicted from."""
-        return self._predict(Z, size, group_size, n_jobs, True)
+        return self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), True)
 
-    def _predict(self, Z: Floats, size: int, group_size: int, n_jobs: int | None, surroundings: bool) -> Surrounded:
+    def _sharing(
+        self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None
+    ) -> tuple[int, float, int | None]:
+        """How many test points share their neighbors, how close they have to be, and the number of processes."""
+        if group_size is not None:
+            return group_size, _CLOSE, n_jobs
+        if Z.shape[1] <= _FEW_COLUMNS:
+            return _GROUP, _CLOSE, n_jobs
+        return self.shared_group_size(Z, size, n_jobs), np.inf, n_jobs
+
+    def _predict(
+        self, Z: Floats, size: int, group_size: int, close: float, n_jobs: int | None, surroundings: bool
+    ) -> Surrounded:
         size = min(size, len(self.data.X))
         tests = in_length_scales(self.data.kernel, Z)
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
-        groups = self._groups(tests, size, group_size, n_jobs)
+        groups = self._groups(tests, size, group_size, n_jobs, close)
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
             tasks = list(_tasks(members, self._sets(tests, members, size, n_jobs)))
             if current_device() is None:
-                with blas_threads_for(0):  # of threads, if that is what joblib is told to use
-                    found = Parallel(n_jobs=n_jobs)(
-                        delayed(_predict)(
-                            self.data.take(chosen.ravel()), _blocks(*chosen.shape), Z[own], surroundings
-                        )
-                        for own, chosen in tasks
-                    )
+                found = run_tasks(
+                    (
+                        (_predict, (self.data.take(near.ravel()), _blocks(*near.shape), Z[own], surroundings))
+                        for own, near in tasks
+                    ),
+                    n_jobs,
+                )
             else:
                 found = [_predict(self.data, _stack(chosen), Z[own], surroundings) for own, chosen in tasks]
             for (own, _), part in zip(tasks, found, strict=True):
@@ -154,6 +172,26 @@ class NearestPredictor:
                     around.scales[own], around.log_variance[own] = part.surroundings
         check_finite(self.data.kernel, result.mean, result.variance)
         return result
+
+    def shared_group_size(self, Z: Floats, size: int, n_jobs: int | None = None) -> int:
+        """Test points that may share their neighbors in many columns, where these are never very close together.
+
+        A few groups are tried: sharing pays if it costs less than `_SHARING_LOSS` of expected log score.
+        """
+        if len(Z) < _ENOUGH_TO_SHARE or size >= len(self.data.X):
+            return 1
+        tests = in_length_scales(self.data.kernel, Z)
+        groups = partition(tests, _SHARED)
+        chosen = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, _TRIED)]
+        rows = np.concatenate([group[:_TRIED_POINTS] for group in chosen])
+        noise = noise_variance(self.data.kernel, Z) + np.finfo(np.float64).tiny
+        together, alone = np.empty(len(Z)), np.empty(len(Z))
+        sets = self._sets(tests, sorted(chosen, key=len, reverse=True), size, n_jobs)
+        for own, near in _tasks(sorted(chosen, key=len, reverse=True), sets):
+            together[own] = _predict(self.data, _stack(near), Z[own], False).variance
+        alone[rows] = self._predict(Z[rows], size, 1, _CLOSE, n_jobs, False).variance
+        logs = [np.log(variance[rows] + noise[rows]) for variance in (together, alone)]
+        return _SHARED if 0.5 * float(np.mean(logs[0] - logs[1])) <= _SHARING_LOSS else 1
 
     def nearest(self, Z: Floats, count: int, n_jobs: int | None) -> Any:
         """The `count` observations nearest to each test point, nearest first: shape (M, count)."""
@@ -184,8 +222,12 @@ class NearestPredictor:
         size, tests = min(size, len(self.data.X)), in_length_scales(self.data.kernel, Z)
         return np.unique(self._sets(tests, self._groups(tests, size, group_size, None), size, None))
 
-    def _groups(self, tests: Floats, size: int, group_size: int, n_jobs: int | None) -> list[Indices]:
+    def _groups(
+        self, tests: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
+    ) -> list[Indices]:
         """Groups of test points (in length scales) that are close together: smaller ones where large ones are not."""
+        if np.isinf(close):
+            return sorted(partition(tests, group_size), key=len, reverse=True)
         groups: list[Indices] = []
         rest = np.arange(len(tests))
         for at_most in (group_size, group_size // _SMALLER):
@@ -290,7 +332,12 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
     flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
     points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
-    near = np.argsort(distances, axis=-1, kind="stable")[..., :most]
+    if most < distances.shape[-1]:
+        some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
+        order = np.argsort(np.take_along_axis(distances, some, axis=-1), axis=-1, kind="stable")
+        near = np.take_along_axis(some, order, axis=-1)
+    else:
+        near = np.argsort(distances, axis=-1, kind="stable")
     blocks = np.arange(len(near))[:, None, None]
     return neighborhood(errors[blocks, near], pivots[blocks, near])
 
@@ -402,17 +449,14 @@ def predict_prefixes(
     -------
     list of Surrounded, one for each K
     """
-    starts = range(0, len(rows), _TASK_GROUPS)
-    with blas_threads_for(0):
-        parts = Parallel(n_jobs=n_jobs if current_device() is None else 1)(
-            delayed(_prefixes)(
-                data.take(sets[start : start + _TASK_GROUPS].ravel()),
-                _blocks(*sets[start : start + _TASK_GROUPS].shape),
-                data.X[rows[start : start + _TASK_GROUPS], None],
-                skips,
-            )
-            for start in starts
+    step = _TASK_GROUPS if current_device() is None else len(rows)
+    tasks = (
+        (_prefixes, (data.take(near.ravel()), _blocks(*near.shape), data.X[own, None], skips))
+        for own, near in (
+            (rows[start : start + step], sets[start : start + step]) for start in range(0, len(rows), step)
         )
+    )
+    parts = run_tasks(tasks, n_jobs if current_device() is None else 1)
     return [join_surrounded([part[number] for part in parts], data.outputs) for number in range(len(skips))]
 
 
@@ -439,14 +483,12 @@ def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...
 
 def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:
     """Normal equations of the mean's coefficients in each of some sets of observations (m, n): (m, q, q), (m, q, t)."""
-    with blas_threads_for(0):
-        parts = Parallel(n_jobs=n_jobs if current_device() is None else 1)(
-            delayed(_normal)(
-                data.take(sets[start : start + _TASK_GROUPS].ravel()),
-                _blocks(*sets[start : start + _TASK_GROUPS].shape),
-            )
-            for start in range(0, len(sets), _TASK_GROUPS)
-        )
+    step = _TASK_GROUPS if current_device() is None else len(sets)
+    tasks = (
+        (_normal, (data.take(near.ravel()), _blocks(*near.shape)))
+        for near in (sets[start : start + step] for start in range(0, len(sets), step))
+    )
+    parts = run_tasks(tasks, n_jobs if current_device() is None else 1)
     return NormalEquations(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from compositegp.backend import (
     Array,
@@ -73,40 +74,57 @@ class Precision:
         ]
         return Neighborhood(*(np.concatenate(values) for values in zip(*found, strict=True)))
 
-    def without(self, rows: Indices, near: Indices, skip: int) -> Surrounded:
-        """Predict some of the observations without themselves and their `skip` nearest.
+    def without(self, rows: Indices, near: Indices, skips: tuple[int, ...]) -> list[Surrounded]:
+        """Predict some of the observations without themselves and their K nearest, for every K.
+
+        With the observation itself first in A and w = L⁻¹ e₁, its variance without the K nearest is Σ w² over the first
+        K + 1 rows, and its error Σ w u: one factorization answers for every K.
 
         Parameters
         ----------
         rows : int array of shape (m,)
         near : int array of shape (m, k)
             The observations nearest to each of them, itself left out, nearest first.
-        skip : int
-            Less than k.
+        skips : tuple of int
+            Values of K, each less than k.
+
+        Returns
+        -------
+        list of Surrounded, one for each K
         """
-        width = min(near.shape[1], skip + max(WINDOWS))
-        sets = np.concatenate([near[:, :skip], rows[:, None], near[:, skip:width]], axis=1)
+        width = min(near.shape[1], max(skips) + max(WINDOWS))
+        sets = np.concatenate([rows[:, None], near[:, :width]], axis=1)
         own = noise_variance(self.data.kernel, self.data.X[rows])
         noise = own if self.data.noise_variance is None else own + self.data.noise_variance[rows]
         targets = self.data.targets[rows].reshape(len(rows), -1)
-        parts, q = [], len(self.coefficients)
+        found: list[list[Surrounded]] = [[] for _ in skips]
         for part in batches(len(rows), sets.shape[1] ** 2):
-            columns, pivots = self._whitened(sets[part])
+            columns, pivots = self._whitened(sets[part], itself=True)
+            w, columns = columns[..., 0], columns[..., 1:]
             errors = self._errors(columns)
-            spread = pivots[:, skip]
-            mean = targets[part] - spread[:, None] * errors[:, skip]
-            uncertain = spread[:, None] * columns[:, skip, :q] @ self.root
-            variance = np.maximum(spread**2 - noise[part], 0.0) + (uncertain**2).sum(axis=1)
-            around = neighborhood(errors[:, skip + 1 :], pivots[:, skip + 1 :])
-            parts.append(Surrounded(mean, variance, around))
-        return join_surrounded(parts, self.data.outputs)
+            for number, skip in enumerate(skips):
+                first = slice(0, skip + 1)
+                mean = targets[part] - np.einsum("mk,mkt->mt", w[:, first], errors[:, first])
+                uncertain = np.einsum("mk,mkq->mq", w[:, first], columns[:, first, : len(self.root)]) @ self.root
+                variance = np.maximum((w[:, first] ** 2).sum(axis=1) - noise[part], 0.0)
+                around = neighborhood(errors[:, skip + 1 :], pivots[:, skip + 1 :])
+                found[number].append(Surrounded(mean, variance + (uncertain**2).sum(axis=1), around))
+        return [join_surrounded(parts, self.data.outputs) for parts in found]
 
-    def _whitened(self, sets: Indices) -> tuple[Floats, Floats]:
-        """L⁻¹ (P [F y])_A, shape (m, a, q + t), and 1 / L_ii, shape (m, a), for sets A of shape (m, a)."""
+    def _whitened(self, sets: Indices, itself: bool = False) -> tuple[Floats, Floats]:
+        """L⁻¹ (P [F y])_A, shape (m, a, q + t), and 1 / L_ii, shape (m, a), for sets A of shape (m, a).
+
+        With `itself` the first column is L⁻¹ e₁.
+        """
         chosen = like(sets, self.matrix)
         with blas_threads_for(0):
             lower, _ = cholesky(self.matrix[chosen[:, :, None], chosen[:, None, :]])
-            columns = solve_lower(lower, self.solved[chosen])
+            columns = self.solved[chosen]
+            if itself:
+                unit = np.zeros((*sets.shape, 1))
+                unit[:, 0] = 1.0
+                columns = array_namespace(columns).concat([like(unit, columns), columns], axis=2)
+            columns = solve_lower(lower, columns)
         return fetch(columns), 1 / fetch(diagonals(lower))
 
     def _errors(self, columns: Floats) -> Floats:

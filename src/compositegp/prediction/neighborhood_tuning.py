@@ -40,8 +40,7 @@ _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
 _MOST_HELD = 256  # observations that a training point is predicted from to learn errors: more change them little
-_FEW_SKIPPED = 32  # up to this many of the nearest can be left out at next to no cost from an inverse
-_EXACT_FAR_POINTS = 150  # training points predicted at each larger distance from an inverse
+_EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _SEED = 0  # of the choice of training points
 
 
@@ -238,13 +237,13 @@ def exact_held_out_predictions(
 ) -> list[HeldOutPart]:
     """The same by the exact Gaussian process given all the others; the K nearest are left out from one inverse."""
     n = len(search.data.X)
-    count, found = min(_NEAR_POINTS, max(_ENOUGH, n // _SHARE), n), []
-    for number, skip in enumerate((*_near_skips(min(_MOST_HELD, n // 2)), min(_MOST_HELD, n // 2))):
-        far = skip > _FEW_SKIPPED
-        rows = _chosen(n, min(_EXACT_FAR_POINTS, count) if far else count, seed + (1 + number if far else 0))
-        near = search.around(rows, 0, min(n - 1, skip + max(WINDOWS)), n_jobs)[:, ::-1]
-        part = precision.without(rows, near, skip)
-        found.append(HeldOutPart(rows, skip, search.distances(rows, near[:, skip]), part))
+    held = min(_MOST_HELD, n // 2)
+    found = []
+    for number, (most, skips) in enumerate(((n // _SHARE, _near_skips(held)), (_EXACT_FAR_POINTS, (held,)))):
+        rows = _chosen(n, max(most, _ENOUGH) if number == 0 else most, seed + number)
+        near = search.around(rows, 0, min(n - 1, max(skips) + max(WINDOWS)), n_jobs)[:, ::-1]
+        for skip, part in zip(skips, precision.without(rows, near, skips), strict=True):
+            found.append(HeldOutPart(rows, skip, search.distances(rows, near[:, skip]), part))
     return found
 
 
