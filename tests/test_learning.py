@@ -402,7 +402,7 @@ def test_progress_bar_is_for_terminals_only(monkeypatch):
         ({"learning": "guess"}, "learning must be one of 'composite_likelihood', 'fisher_average'"),
         ({"learning": CompositeLikelihood(start="anywhere")}, "start must be data or kernel"),
         ({"on_interrupt": "ignore"}, "on_interrupt must be raise or return"),
-        ({"learning": CompositeLikelihood(0)}, "tolerance must be a positive number or None"),
+        ({"learning": CompositeLikelihood(0)}, "tolerance must be a positive number, \"prediction\" or None"),
         ({"learning": CompositeLikelihood("small")}, "tolerance must be"),
         ({"kernel": RBF(1.0, "fixed")}, "has no free hyper-parameter"),
         ({"conditioning_size": 2.5}, "conditioning_size must be"),

@@ -17,8 +17,6 @@ from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
 from compositegp.posteriors import Belief, Marginals, Surrounded, believe, gather, join_surrounded, predict_from
 
-Warned = tuple[tuple[str, type[Warning]], ...]
-"""Warnings of workers, each once: their texts and categories."""
 _MESSAGE = 2**21  # largest result that is sent between machines, in numbers: 16 MiB
 _AT_ONCE = 16  # most results of a partition that are computed at the same time
 _FEW_TESTS = 64  # fewest test points of a task
@@ -59,9 +57,7 @@ class PartitionedModel:
                 for part, summary in zip(self.parts, self.summaries, strict=True)
                 if summary.n_points
             ]
-            ((totals, warned),) = dask.compute(add_up(answers, _sum))
-            for text, category in warned:
-                warn_caller(text, category)
+            (totals,) = dask.compute(add_up(answers, _sum))
             for group, own, total in zip(chosen, points, totals, strict=True):
                 belief = self._believe(own, total)
                 result.mean[group], result.variance[group] = belief.mean, belief.variance
@@ -86,59 +82,6 @@ class PartitionedModel:
             chosen = slices[first : first + _AT_ONCE]
             found += dask.compute(*[self._nearest(Z[s], tests[s], near[:, s], size) for s in chosen])
         return join_surrounded(found, ())
-
-    def lazily(self, chunks: list[Any], size: int) -> list[list[tuple[int, Any]]]:
-        """Predictions (delayed `Surrounded`) of test points that are in partitions themselves.
-
-        Only the bounds of the partitions, and of the distances of neighbors, are brought together; test points and
-        predictions stay where they are.
-
-        Parameters
-        ----------
-        chunks : list of delayed arrays of shape (m, d)
-        size : int
-
-        Returns
-        -------
-        list of lists of (number of points, delayed (points, Surrounded)), some for each chunk, in order
-        """
-        size = min(size, sum(summary.n_points for summary in self.summaries))
-        most = max(1, _MESSAGE // (size * (len(self.summaries[0].least) + 2)))
-        boxes = dask.compute(*[dask.delayed(_box)(chunk, self.kernel) for chunk in chunks])
-        pieces = []
-        for number, (count, least, high) in enumerate(boxes):
-            cuts = range(0, count, most)
-            own = [dask.delayed(_rows)(chunks[number], start, start + most) for start in cuts]
-            pieces.append([(min(most, count - start), piece, least, high) for start, piece in zip(cuts, own, strict=True)])
-        flat = [piece for chunk in pieces for piece in chunk]
-        gaps = np.array([self._box_gaps(least, high) for _, _, least, high in flat]).reshape(len(flat), -1)
-        nearest = [np.argsort(gap, kind="stable")[:_BOUNDING] for gap in gaps]
-        reaches = [
-            dask.delayed(_least_reach)([self.parts[owner] for owner in owners], self.kernel, piece, size)
-            for (_, piece, _, _), owners in zip(flat, nearest, strict=True)
-        ]
-        farthest = dask.compute(*[dask.delayed(np.max)(reach) for reach in reaches])
-        found = []
-        for (_, piece, _, _), gap, reach, far in zip(flat, gaps, reaches, farthest, strict=True):
-            owners = np.flatnonzero((gap <= far) & (gap < np.inf))
-            task = dask.delayed(_candidates_within)
-            answers = [
-                task(self.parts[owner], self.kernel, piece, reach, self.summaries[owner], size) for owner in owners
-            ]
-            nearest_of = add_up(answers, partial(_nearest_of, size=size))
-            found.append(dask.delayed(_predict)(nearest_of, self.kernel, self.mean, piece))
-        parts = iter(found)
-        return [[(count, (piece, next(parts))) for count, piece, _, _ in chunk] for chunk in pieces]
-
-    def _box_gaps(self, least: Floats, most: Floats) -> Floats:
-        """Distance of each partition's bounding box to another box, in length scales: shape (partitions,)."""
-        gaps = np.full(len(self.parts), np.inf)
-        for owner, summary in enumerate(self.summaries):
-            if summary.n_points:
-                own_least, own_most = self._scaled_bounds(summary)
-                outside = np.maximum(own_least - most, 0.0) + np.maximum(least - own_most, 0.0)
-                gaps[owner] = np.sqrt((outside**2).sum())
-        return gaps
 
     def _reach(self, tests: Floats, gaps: Floats, size: int) -> Floats:
         """Upper bound on the distance of the neighbors of each test point, from the nearest partition: shape (M,)."""
@@ -182,21 +125,18 @@ def _observations(part: Part, kernel: Kernel, mean: MeanModel) -> Observations:
 
 def _evidence(
     part: Part, kernel: Kernel, mean: MeanModel, conditioning_size: int, groups: list[Floats], n_blocks: int
-) -> tuple[list[Evidence], Warned]:
-    """Evidence of a partition about each group of test points, and the warnings on the way."""
+) -> list[Evidence]:
+    """Evidence of a partition about each group of test points."""
     data = _observations(part, kernel, mean)
     numbers = np.arange(len(part.segments))
     composite: Composite = LocalSegments(data, part.segments, conditioning_size).take(numbers, kernel)
-    with blas_threads_for(0), warnings.catch_warnings(record=True) as raised:  # the same bits in every process
-        warnings.simplefilter("always")
+    with blas_threads_for(0):  # the same bits in every process
         latents = [Latent.prior(kernel, points, data.mean) for points in groups]
-        found = gather(data, composite, factor_stacks(data, composite), latents, n_blocks)
-    return found, tuple(dict.fromkeys((str(one.message), one.category) for one in raised))
+        return gather(data, composite, factor_stacks(data, composite), latents, n_blocks)
 
 
-def _sum(answers: list[tuple[list[Evidence], Warned]]) -> tuple[list[Evidence], Warned]:
-    total = [reduce(Evidence.plus, parts) for parts in zip(*(found for found, _ in answers), strict=True)]
-    return total, tuple(dict.fromkeys(one for _, warned in answers for one in warned))
+def _sum(answers: list[list[Evidence]]) -> list[Evidence]:
+    return [reduce(Evidence.plus, parts) for parts in zip(*answers, strict=True)]
 
 
 class Candidates(NamedTuple):

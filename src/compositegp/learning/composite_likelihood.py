@@ -57,6 +57,8 @@ class CompositeLikelihood(LearningMethod):
         The first round also begins at this many random points around the start, and the most likely optimum is
         followed. Few data have likelihoods with several maxima: ``auto`` is 4 where the first round reads at most 500
         points, else 0.
+    verbose : bool
+        Show a progress bar on a terminal.
     nats : float
         For ``tolerance="prediction"``.
 
@@ -72,11 +74,13 @@ class CompositeLikelihood(LearningMethod):
         start: str = "data",
         n_restarts: int | str = "auto",
         nats: float = 0.001,
+        verbose: bool = False,
     ) -> None:
         self.tolerance = tolerance
         self.start = start
         self.n_restarts = n_restarts
         self.nats = nats
+        self.verbose = verbose
 
     def check(self) -> None:
         """Check the parameters."""

@@ -20,7 +20,6 @@ from compositegp.backend import (
     solve_upper,
 )
 from compositegp.composite import FactoredStack, Observations, batches
-from compositegp.kernels import noise_variance
 from compositegp.posteriors.local_kriging import coefficients_in_blocks
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 
@@ -94,8 +93,7 @@ class Precision:
         """
         width = min(near.shape[1], max(skips) + max(WINDOWS))
         sets = np.concatenate([rows[:, None], near[:, :width]], axis=1)
-        own = noise_variance(self.data.kernel, self.data.X[rows])
-        noise = own if self.data.noise_variance is None else own + self.data.noise_variance[rows]
+        noise = self.data.noise[rows]
         targets = self.data.targets[rows].reshape(len(rows), -1)
         found: list[list[Surrounded]] = [[] for _ in skips]
         for part in batches(len(rows), sets.shape[1] ** 2):
