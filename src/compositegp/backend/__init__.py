@@ -14,7 +14,7 @@ from compositegp.backend.arrays import (
     like,
 )
 from compositegp.backend.blas_threads import available_threads, blas_threads_for
-from compositegp.backend.devices import batch_elements, current_device, use_device
+from compositegp.backend.devices import batch_elements, current_device, in_batches, on_processor, use_device
 from compositegp.backend.factorization import (
     JITTER_END,
     JITTER_START,
@@ -64,12 +64,14 @@ __all__ = [
     "current_device",
     "diagonals",
     "fetch",
+    "in_batches",
     "invert_information",
     "invert_lower",
     "keep_freed_memory",
     "last_rows_of_inverse",
     "like",
     "lower_of_weighted_inverse",
+    "on_processor",
     "psd_root",
     "pseudo_inverse_root",
     "pseudo_invert_information",

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for, current_device, keep_freed_memory, run_tasks
-from compositegp.composite.factors import batches
+from compositegp.backend import Floats, blas_threads_for, current_device, in_batches, keep_freed_memory, run_tasks
 from compositegp.composite.likelihood import Score, score
 from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
@@ -99,8 +98,9 @@ def _score(observations: Observations, stack: Stack, coefficients: Floats, probe
     keep_freed_memory()
     with blas_threads_for(0):  # even for large blocks: the same bits in every process
         each = n**2 * _matrices(observations, probes) if current_device() is not None else n**2
-        parts = [
-            score(observations, stack[blocks], coefficients, probes=probes, seed=seed)
-            for blocks in batches(len(stack), each)
-        ]
+        parts = in_batches(
+            len(stack),
+            each,
+            lambda blocks: score(observations, stack[blocks], coefficients, probes=probes, seed=seed),
+        )
         return reduce(Score.plus, parts)

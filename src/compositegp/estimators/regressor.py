@@ -393,12 +393,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         if return_interval is not None and (return_std or return_cov):
             raise RuntimeError("return_interval cannot be requested together with return_std or return_cov.")
-        if not (return_std or return_cov or return_interval is not None) and self.__sklearn_is_fitted__():
-            with self._on_device():
-                points = read_points(self, X)
-                self._model = model = self._current().tuned(self.n_jobs)
-                check_noise_variance(noise_variance, len(points))
-                mean = None if variance != "claimed" else model.predict_mean(points, self.n_jobs)
+        if not (return_std or return_cov or return_interval is not None or variance != "claimed"):
+            mean = self._mean_alone(X, noise_variance)
             if mean is not None:
                 return mean
         found = self.predict_distribution(
@@ -646,6 +642,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.empty(0), np.empty((0, 0))
         estimate = as_given(estimate)
         return np.asarray(estimate.coefficients), np.asarray(estimate.covariance)
+
+    def _mean_alone(self, X: Any, noise_variance: Any) -> Floats | None:
+        """The mean without the cost of variances, which it does not need; None where it does."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        with self._on_device():
+            if read_functionals(self, X) is not None:
+                return None
+            points = read_points(self, X)
+            self._model = model = self._current().tuned(self.n_jobs)
+            check_noise_variance(noise_variance, len(points))
+            return model.predict_mean(points, self.n_jobs)
 
     def _prior_distribution(self, X: Any, joint: bool, latent: bool, noise_variance: Any) -> PredictiveDistribution:
         """Prediction by the prior, where that is known before any data."""

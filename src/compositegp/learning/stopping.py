@@ -10,6 +10,7 @@ _PATIENCE = 2**16  # after this many points, learning no longer waits for a para
 _FLOOR = 8192  # points that are read in any case: fewer may not show where data are not as the kernel says
 _CLUSTER = 4  # neighboring segments whose gradients are added up: those of neighbors depend on each other
 _FEW_CLUSTERS = 32  # with fewer clusters than this each segment counts for itself
+_SUMS_A_PARAMETER = 4  # with fewer sums for each parameter than this they say nothing about J
 _ON_BOUND = 1e-6  # an estimate this close to a bound, in log θ, is on the bound
 
 
@@ -58,7 +59,7 @@ def scatter(score: Score) -> tuple[Floats, int]:
         starts = np.arange(0, len(gradients), _CLUSTER)
         gradients = np.add.reduceat(gradients, starts, axis=0)
     count = len(gradients)
-    share = max(0.0, (count - p - 1) / max(count, 1))
+    share = max(0.0, 1 - _SUMS_A_PARAMETER * p / max(count, 1))
     centred = gradients - gradients.mean(axis=0)
     return share * (count / max(count - 1, 1)) * centred.T @ centred + (1 - share) * score.fisher, count
 

@@ -17,8 +17,8 @@ from compositegp.backend import (
     SingularMatrixError,
     blas_threads_for,
     cholesky,
+    on_processor,
     solve_lower,
-    use_device,
 )
 from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
 from compositegp.functionals import lift, matching_kernel, matching_mean
@@ -197,7 +197,7 @@ class Belief:
         )
         return replace(self, whitened=known._replace(latent=replace(known.latent, points=points))).take_in(data)
 
-    @use_device(None)
+    @on_processor("Belief.update")
     def take_in(self, data: Observations) -> "Belief":
         """Belief after one more segment, which has been checked and is under the model of this belief."""
         latent, location, scale, natural, *_ = self._whitened("update")

@@ -15,6 +15,7 @@ from compositegp.backend import (
     current_device,
     diagonals,
     fetch,
+    in_batches,
     keep_freed_memory,
     like,
     psd_root,
@@ -343,21 +344,24 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
     n, shape = stack.indices.shape[1], Z.shape[:2]
     around = Neighborhood(np.empty((*shape, data.n_outputs, len(WINDOWS))), np.empty(shape))
     result = Surrounded(np.empty((*shape, data.n_outputs)), np.empty(shape), around)
+
+    def work(blocks: slice) -> None:
+        part, own = stack[blocks], Z[blocks]
+        points = data.rows("X", part)
+        lower, _ = factor_covariance(data, part, gram(data.kernel, points))
+        columns = solve_lower(lower, data.rows("columns", part))
+        V = solve_lower(lower, gram(data.kernel, points, like(own, points)))
+        result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, columns, V, own)
+        left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
+        result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
+        if surroundings:
+            errors = _standardized_errors(data, fetch(columns), coefficients)
+            found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
+            around.scales[blocks], around.log_variance[blocks] = found
+
     keep_freed_memory()
     with blas_threads_for(0):
-        for blocks in batches(len(stack), n * n):
-            part, own = stack[blocks], Z[blocks]
-            points = data.rows("X", part)
-            lower, _ = factor_covariance(data, part, gram(data.kernel, points))
-            columns = solve_lower(lower, data.rows("columns", part))
-            V = solve_lower(lower, gram(data.kernel, points, like(own, points)))
-            result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, columns, V, own)
-            left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
-            result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
-            if surroundings:
-                errors = _standardized_errors(data, fetch(columns), coefficients)
-                found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
-                around.scales[blocks], around.log_variance[blocks] = found
+        in_batches(len(stack), n * n, work)
     return result
 
 
