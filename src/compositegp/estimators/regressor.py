@@ -49,7 +49,7 @@ _FEATURES = ("n_features_in_", "feature_names_in_")
 class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
 
-    With no more observations than the prediction's `n_neighbors` (512), it predicts as the exact Gaussian process;
+    With up to 2,048 observations, or the prediction's `n_neighbors`, it predicts as the exact Gaussian process;
     with up to 500, averaged over the uncertainty of its hyper-parameters.
 
     Parameters
@@ -93,7 +93,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For random segments and the order in which learning reads them. A number, 0 by default, so that two fits to the
         same data are the same.
     n_jobs : int, optional
-        Processes to use, as in joblib. Results do not depend on it.
+        Processes to use, as in joblib. By default the work is done by threads, on the cores that BLAS may use. Results
+        do not depend on it.
     device : str, optional
         Where to work on the terms: a device that PyTorch knows, such as "cuda" (see `use_device`). Not part of a saved
         model.
