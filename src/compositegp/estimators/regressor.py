@@ -26,7 +26,17 @@ from compositegp.estimators.importances import Importances, find_importances
 from compositegp.estimators.inputs import read_functionals, read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
-from compositegp.functionals import find_functionals, lift, matching_mean, plain_kernel
+from compositegp.functionals import (
+    MEAN,
+    PointsLike,
+    at,
+    find_functionals,
+    lift,
+    matching_mean,
+    part,
+    part_names,
+    plain_kernel,
+)
 from compositegp.kernels import diagonal
 from compositegp.learning import (
     KernelComparison,
@@ -165,7 +175,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         y: ArrayLike,
         noise_variance: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -209,7 +219,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def partial_fit(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         y: ArrayLike,
         noise_variance: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -244,7 +254,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def with_data(
-        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None
+        self, X: PointsLike, y: ArrayLike, noise_variance: ArrayLike | None = None
     ) -> "CompositeGPRegressor":
         """A copy that predicts from other observations of the same process, with everything that was learned.
 
@@ -275,7 +285,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_distribution(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         *,
         joint: bool = False,
         latent: bool = False,
@@ -334,7 +344,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @overload
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: Literal[False] = False,
         return_cov: Literal[False] = False,
         *,
@@ -346,7 +356,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @overload
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
@@ -357,7 +367,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Any: ...
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
@@ -403,7 +413,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return (found.mean, *found.interval(return_interval))
         return (found.mean, found.std) if return_std else found.mean
 
-    def predict_quantiles(self, X: ArrayLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
+    def predict_quantiles(self, X: PointsLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
         """Quantiles of the target: shape (M, len(q)), or (M,) for a single number.
 
         Parameters
@@ -415,7 +425,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_distribution(X, **options).quantile(np.asarray(q, dtype=np.float64))
 
-    def predict_interval(self, X: ArrayLike, level: float = 0.95, **options: Any) -> tuple[Floats, Floats]:
+    def predict_interval(self, X: PointsLike, level: float = 0.95, **options: Any) -> tuple[Floats, Floats]:
         """Ends of the central interval that holds the target with probability `level`: two arrays of shape (M,).
 
         Parameters
@@ -428,7 +438,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_distribution(X, **options).interval(level)
 
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, **options: Any) -> Floats:
+    def sample_y(self, X: PointsLike, n_samples: int = 1, random_state: Any = 0, **options: Any) -> Floats:
         """Draw joint samples at `X`, all of which is one group: shape (M, n_samples), or (M, t, n_samples).
 
         Parameters
@@ -499,6 +509,38 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._model = model = model.tuned(self.n_jobs)
             return model.left_out(self.n_jobs)
 
+    def parts(self, X: PointsLike) -> dict[str, PredictiveDistribution]:
+        """What each part of a sum kernel, and the mean function, contributes to the prediction: their means add up.
+
+        With `Nearest` the sum is that of ``predict``; with `CompositeSum` it is that of ``functionals.at(X)``,
+        predicted together with its parts. With a `target_transform` parts are those of the transformed target.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+
+        Returns
+        -------
+        dict of str to PredictiveDistribution
+            By the names of `functionals.part_names`, and "mean" at last; without noise. For their joint covariance ask
+            ``predict_distribution`` for a list of `functionals.part`, with ``joint=True``.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+        >>> X = np.linspace(0, 9, 50)[:, None]
+        >>> kernel = 1.0 * RBF(0.5) + 1.0 * RBF(5.0) + WhiteKernel(0.01)
+        >>> model = CompositeGPRegressor(kernel, learning=None).fit(X, np.sin(X[:, 0]))
+        >>> parts = model.parts(X)
+        >>> list(parts), bool(np.allclose(sum(part.mean for part in parts.values()), model.predict(X)))
+        (['k1__k1', 'k1__k2', 'mean'], True)
+        """
+        names = [*part_names(self.kernel_), MEAN]
+        points = at(X)
+        found = self.predict_distribution([part(points, name) for name in names], latent=True)
+        count = len(points)
+        return {name: found[number * count : (number + 1) * count] for number, name in enumerate(names)}
+
     def importances(self, *, random_state: int = 0) -> Importances:
         """Which columns matter: the average absolute slope of f in each column, with error bars.
 
@@ -562,7 +604,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The composite's log likelihood at the learned hyper-parameters; computed when asked for."""
         return float(self.log_marginal_likelihood())
 
-    def analyze(self, X: ArrayLike, **options: Any) -> Report:
+    def analyze(self, X: PointsLike, **options: Any) -> Report:
         """What the approximation costs at test points `X`, predicted as one group, against the exact Gaussian process.
 
         Claimed and actual error, excess error and information, and a verdict for each point: see `analysis.compare`,
