@@ -44,16 +44,16 @@ def parts() -> dict[str, Part]:
     from attack import coverage, fits, invariance, kills, model_files, parallel, streams, tables
 
     return {
-        "damaged": Part(model_files.damaged_files, 0.08, 40),
+        "damaged": Part(model_files.damaged_files, 0.04, 40),
         "changed": Part(model_files.changed_files, 0.22, 100),
-        "tables": Part(tables.tables, 0.24, 12),
+        "tables": Part(tables.tables, 0.22, 12),
         "rows": Part(tables.stream_rows, 0.06, 12),
-        "fits": Part(fits.fits, 0.3, 15),
-        "invariance": Part(invariance.invariance, 0.2, 6),
-        "kills": Part(kills.kills, 0.24, 12),
-        "streams": Part(streams.streams, 0.16, 1),
-        "parallel": Part(parallel.parallel, 0.14, 1),
-        "coverage": Part(coverage.coverage, 0.3, 1),
+        "fits": Part(fits.fits, 0.26, 15),
+        "invariance": Part(invariance.invariance, 0.18, 6),
+        "kills": Part(kills.kills, 0.26, 12),
+        "streams": Part(streams.streams, 0.14, 1),
+        "parallel": Part(parallel.parallel, 0.1, 1),
+        "coverage": Part(coverage.coverage, 0.52, 1),
     }
 
 

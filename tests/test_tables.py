@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from compositegp.cli import resources
 from compositegp.cli.app import main
 from compositegp.cli.output import CommandError
 from compositegp.cli.series_files import read_series
+from compositegp.cli.table_columns import read_training_table
 from compositegp.cli.tables import read_table
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import TimeFormat, looks_like_times
@@ -88,6 +90,10 @@ class TestTextFormat:
             (
                 "a;y\n1,5;1.5\n2,5;2.5\n",
                 "column 'a' of t.csv has commas in its numbers, such as '1,5' and column 'y'",
+            ),
+            (
+                'a,y\n1,1.5\n2,"2,5"\n3,3.5\n',
+                "column 'y' of t.csv has commas in its numbers, such as '2,5' beside decimal points. Give --decimal",
             ),
             ('a,y\n1,2\n"3,4\n5,6\n', "cannot be read as CSV: a quote that begins near row 2 does not end"),
             (b"a,y\n\xe9,2\n", "cannot be read as CSV: it is not in UTF-8. Give --encoding, such as latin-1"),
@@ -247,6 +253,14 @@ class TestColumns:
         assert (
             "column 'a' of a.csv has 29 value(s) that are too large to compute with, the first in row 2" in done.err
         )
+
+    def test_decimals_of_a_parquet_file_are_numbers(self):
+        table = pd.DataFrame({"a": [Decimal(row) / 4 for row in range(30)], "y": np.arange(30.0)})
+        table.to_parquet("a.parquet")
+        assert table["a"].dtype == object
+        found = read_training_table("a.parquet", "y")
+        assert found.columns.numbers == ["a"]
+        np.testing.assert_array_equal(found.inputs["a"], np.arange(30) / 4)
 
     def test_blank_lines_are_empty_cells_of_a_single_column(self):
         done = regress("a,y\n1,2\n2,3\n", "a\n1\n\n3\n")

@@ -104,12 +104,11 @@ def run(
         raise UsageError("--extra needs --future: a file with those columns over the horizon.")
     import numpy as np
 
-    from compositegp.cli.resources import check_model_file, check_output_folder
+    from compositegp.cli.resources import check_model_file, check_output_folder, saving
     from compositegp.cli.series_files import read_future_columns, read_series
     from compositegp.cli.text_format import TextFormat
     from compositegp.cli.time_columns import TimeFormat
     from compositegp.forecasting import CompositeGPForecaster, Timeline, observe, zone_of
-    from compositegp.storage import locked
 
     # All that can be wrong with the options and the files is reported before anything takes long.
     text_format = TextFormat.of_options(separator, decimal, encoding)
@@ -141,7 +140,7 @@ def run(
     files = _write(results, series.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
-        with locked(save):
+        with saving(save):
             model.save(
                 save,
                 time=time,

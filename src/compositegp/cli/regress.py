@@ -58,7 +58,7 @@ def run(
     predict has the target, the predictions are scored.
     """
     _check_options(train, target, predict, model, log, save, level, validate)
-    from compositegp.cli.resources import check_model_file, check_output_file
+    from compositegp.cli.resources import check_model_file, check_output_file, saving
     from compositegp.cli.table_columns import read_training_table
     from compositegp.cli.table_model import TableModel
     from compositegp.cli.text_format import TextFormat
@@ -94,7 +94,8 @@ def run(
             output.line(repr(report))
             output.result("validation", report.table)
         if save is not None:
-            table_model.save(save)
+            with saving(save):
+                table_model.save(save)
             files["model"] = save
         if rows is not None:
             _predict(table_model, rows, level, out, output)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from compositegp.cli.output import CommandError
@@ -23,6 +24,8 @@ def check_output_file(path: Path, option: str, inputs: Iterable[Path | None] = (
     """
     if path.is_dir():
         raise CommandError(f"{option} {path} is a folder. Give a file.")
+    if path.exists() and not path.is_file():  # a device or a pipe
+        return
     folder = path.resolve().parent
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
@@ -38,8 +41,13 @@ def check_output_file(path: Path, option: str, inputs: Iterable[Path | None] = (
 def check_model_file(path: Path, inputs: Iterable[Path | None] = ()) -> None:
     """Make sure that a model can be saved: that its file can be written, and no other process works with it."""
     check_output_file(path, "--save", inputs)
-    with locked(path):
+    with saving(path):
         pass
+
+
+def saving(path: Path) -> AbstractContextManager[None]:
+    """The lock on a file for a model; none for a device or a pipe."""
+    return nullcontext() if path.exists() and not path.is_file() else locked(path)
 
 
 def check_output_folder(path: Path, names: Iterable[str], inputs: Iterable[Path | None] = ()) -> None:

@@ -14,6 +14,7 @@ from compositegp.cli.output import CommandError, note
 from compositegp.cli.resources import require_memory
 from compositegp.cli.tables import (
     AS_FOUND,
+    are_all_numbers,
     complete_number_column,
     complete_text_column,
     has_numbers,
@@ -161,7 +162,7 @@ def _complete_inputs(table: pd.DataFrame, target: str, path: str | Path) -> pd.D
         raise CommandError(f"{path} has no column besides {target!r} to predict from.")
     cells = {}
     for name in table.columns:
-        if has_numbers(table[name]):
+        if has_numbers(table[name]) or are_all_numbers(table[name]):
             cells[name] = complete_number_column(table, name, path)
             continue
         if has_times(table[name]) or looks_like_times(table[name]):

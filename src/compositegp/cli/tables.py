@@ -131,9 +131,10 @@ def _replace_decimal_commas(table: pd.DataFrame, text_columns: Sequence[str], pa
     if not found:
         return "."
     first = next(iter(found))
-    points = [name for name in table.columns if name not in found and _has_fractions(table[name])]
+    points = [name for name in table.columns if _has_points(table[name], name in found)]
     if points or all(cells.map(_may_be_thousands).all() for cells in found.values()):
         other = f" and column {points[0]!r} decimal points" if points else ""
+        other = " beside decimal points" if points[:1] == [first] else other
         raise CommandError(
             f"column {first!r} of {path} has commas in its numbers, such as {found[first].iloc[0]!r}{other}. Give "
             "--decimal ',' if they are decimal commas; otherwise remove them."
@@ -145,6 +146,11 @@ def _replace_decimal_commas(table: pd.DataFrame, text_columns: Sequence[str], pa
         table[name] = converted if not (converted.isna() & table[name].notna()).any() else numbers
     note(f"the numbers of {path} have decimal commas")
     return ","
+
+
+def _has_points(cells: pd.Series, is_text: bool) -> bool:
+    """Whether some numbers of a column have decimal points: of a column of texts, or one of numbers."""
+    return bool(cells.astype(str).str.fullmatch(r"\s*[+-]?\d*\.\d+\s*").any()) if is_text else _has_fractions(cells)
 
 
 def _may_be_thousands(cell: str) -> bool:
@@ -217,6 +223,12 @@ def is_empty(values: pd.Series) -> pd.Series:
     if has_numbers(values) or has_times(values):
         return values.isna()
     return values.isna() | (values.astype("string").str.strip() == "").fillna(False).astype(bool)
+
+
+def are_all_numbers(values: pd.Series) -> bool:
+    """Whether every cell of a column of text or objects, such as decimals of a Parquet file, is a number or empty."""
+    cells = values[~is_empty(values)]
+    return bool(len(cells)) and not has_times(values) and bool(pd.to_numeric(cells, errors="coerce").notna().all())
 
 
 def refuse_text_among_numbers(values: pd.Series, name: str, path: str | Path) -> None:

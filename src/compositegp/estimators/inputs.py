@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from compositegp.backend import Floats, warn_caller
@@ -163,7 +164,13 @@ def read_targets(y: ArrayLike) -> Floats:
     )
     if values.ndim == 2 and values.shape[1] > 1:
         return np.ascontiguousarray(values)
-    return np.ascontiguousarray(column_or_1d(values, warn=True))
+    if values.ndim == 2:
+        warn_caller(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
+            "for example using ravel().",
+            DataConversionWarning,
+        )
+    return np.ascontiguousarray(column_or_1d(values))
 
 
 def read_functionals(estimator: Any, X: Any) -> Functionals | None:
