@@ -462,7 +462,10 @@ def test_unusual_columns_are_used_noted_or_refused(tmp_path):
     names.to_csv(tmp_path / "c.csv", index=False)
     done = command("regress", tmp_path / "c.csv", *options)
     assert done.code == 1
-    assert "has 201 different texts, and at most 200 can be categories" in done.error
+    assert (
+        "has 201 different texts in 201 rows, too many for categories (at most 200, and one for every two rows)"
+        in done.error
+    )
 
 
 def test_a_level_that_was_not_learned_is_a_note(folder, regression, tmp_path):
@@ -554,7 +557,12 @@ class TestProgram:
         assert command("info") == Done(130, "", "interrupted\n")
 
     @pytest.mark.parametrize(
-        ("error", "sentence"), [(MemoryError(), "not enough memory"), (OSError("full"), "full")]
+        ("error", "sentence"),
+        [
+            (MemoryError(), "not enough memory"),
+            (OSError("full"), "full"),
+            (OSError(28, "No space left on device", "m.cgp"), "m.cgp: No space left on device"),
+        ],
     )
     def test_errors_of_the_machine_are_one_sentence(self, monkeypatch, error, sentence):
         def fail(package):
@@ -586,6 +594,27 @@ class TestProgram:
         )
         assert done.stdout.splitlines()[-1] == "heavy: set()", done.stderr
 
+    @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+    def test_sigterm_leaves_no_process_behind(self, tmp_path):
+        rng = np.random.default_rng(0)
+        pd.DataFrame(rng.normal(size=(4000, 6)), columns=list("abcdey")).to_csv(tmp_path / "big.csv", index=False)
+        arguments = [*PROGRAM, "regress", "big.csv", "--target", "y", "--save", "m.cgp", "--jobs", "2"]
+        process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
+        with process:
+            wait_until(lambda: len(processes_of_session(process.pid)) > 2, 60)  # itself, and its workers
+            process.terminate()
+            assert process.stderr.read() == b""  # the pipe is closed by all of them
+        assert process.returncode == 143
+        wait_until(lambda: not processes_of_session(process.pid))
+        assert [file.name for file in tmp_path.iterdir()] == ["big.csv"]
+
+    def test_a_closed_output_and_one_with_few_characters(self, tmp_path):
+        script = " ".join(PROGRAM) + " info >&-; echo $?; PYTHONIOENCODING=ascii " + " ".join(PROGRAM) + " info"
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60)
+        assert done.stderr == ""
+        assert done.stdout.startswith("0\n")
+        assert "scikit-learn" in done.stdout
+
     def test_a_reader_that_ends_early_is_no_error(self):
         with subprocess.Popen([*PROGRAM, "info"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             process.stdout.close()
@@ -613,6 +642,17 @@ class TestProgram:
         """
         done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120)
         assert done.stdout.split() == ["forecast", "--backtest"], done.stderr
+
+
+def processes_of_session(session):
+    """Processes that are alive in a session: on Linux, by their status files."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(int(status.parent.name))
+    return found
 
 
 class Terminal(io.StringIO):

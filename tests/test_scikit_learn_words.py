@@ -86,6 +86,16 @@ def test_normalize_y_of_a_stream_is_by_its_first_segment(data):
     np.testing.assert_allclose(found.predict(Z), center + spread * expected, rtol=1e-9)
 
 
+def test_a_constant_output_has_a_scale_of_one(data):
+    X, y, _ = data
+    both = np.column_stack([y, np.full(40, 2.0)])
+    found = CompositeGPRegressor(RBF(1.0), learning=None, alpha=1e-10, normalize_y=True).fit(X, both)
+    expected = GaussianProcessRegressor(RBF(1.0), optimizer=None, normalize_y=True).fit(X, both)
+    mean, covariance = found.predict(X, return_cov=True)
+    np.testing.assert_allclose(mean[:, 1], 2.0, rtol=1e-9)
+    np.testing.assert_allclose(covariance, expected.predict(X, return_cov=True)[1], atol=1e-6)
+
+
 def test_a_saved_model_knows_the_words(data, tmp_path):
     X, y, Z = data
     model = ours(alpha=0.3, normalize_y=True).fit(X, y)

@@ -35,7 +35,7 @@ from compositegp.composite import (
     resolvable,
     too_much_evidence,
 )
-from compositegp.functionals import lift
+from compositegp.functionals import PointsLike, lift
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.validation import check_kernel, check_points
 
@@ -152,7 +152,7 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
 
 
 def without_data(
-    kernel: Kernel, X: ArrayLike, Z: ArrayLike, noise_variance: ArrayLike | None
+    kernel: Kernel, X: PointsLike, Z: PointsLike, noise_variance: ArrayLike | None
 ) -> tuple[Observations, Floats]:
     """Checked points and test points of a problem; the targets are zero, since nothing depends on them.
 

@@ -18,7 +18,7 @@ from compositegp.cli.options import (
     TimeColumn,
     TimePattern,
 )
-from compositegp.cli.output import Output, UsageError, note, require_packages
+from compositegp.cli.output import CommandError, Output, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ EXAMPLES = (
     "compositegp forecast load.parquet --time t --target load --horizon 48 --season day --season week --save load.cgp",
 )
 _QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+_BYTES_OF_A_STEP = 1000  # of a forecast: its numbers, and its lines of text
+_LAST_YEAR = 9998  # pictures and calendars end with the year 9999
+_COMPARED_STEPS = 200  # steps of the horizon at which a forecast is compared, evenly spaced
 _COMPARED = 3000  # latest observations of the exact Gaussian process that a forecast is compared with
 
 
@@ -101,6 +104,7 @@ def run(
         raise UsageError("--extra needs --future: a file with those columns over the horizon.")
     import numpy as np
 
+    from compositegp.cli.resources import check_model_file, check_output_folder, saving
     from compositegp.cli.series_files import read_future_columns, read_series
     from compositegp.cli.text_format import TextFormat
     from compositegp.cli.time_columns import TimeFormat
@@ -112,11 +116,14 @@ def run(
     stamps = observe(series.values, duplicates=duplicates).stamps
     timeline = Timeline.of(stamps, zone_of(series.values.index))
     steps = timeline.steps(horizon)
+    _check_horizon(steps, timeline, stamps)
     future_columns = None
     if extra and future is not None:
         places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
         future_columns = read_future_columns(future, time, extra, places, timeline, text_format, series.time_format)
-    out.mkdir(parents=True, exist_ok=True)
+    check_output_folder(out, ["forecast.csv", "forecast.png", *(["report.html"] if report else [])], [file, future])
+    if save is not None:
+        check_model_file(save, [file, future])
 
     model = CompositeGPForecaster(
         "log" if log else None, seasons=season or "auto", duplicates=duplicates, n_jobs=jobs
@@ -133,16 +140,31 @@ def run(
     files = _write(results, series.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
-        model.save(
-            save,
-            time=time,
-            target=target,
-            horizon=horizon,
-            time_pattern=series.time_format.pattern,
-            day_first=series.time_format.day_first,
-            **asdict(series.text_format),
-        )
+        with saving(save):
+            model.save(
+                save,
+                time=time,
+                target=target,
+                horizon=horizon,
+                time_pattern=series.time_format.pattern,
+                day_first=series.time_format.day_first,
+                **asdict(series.text_format),
+            )
     _print(results, files, as_json)
+
+
+def _check_horizon(steps: int, timeline: "Timeline", stamps: "pd.DatetimeIndex") -> None:
+    """Refuse a horizon that ends after the last year that times have, or that takes more memory than there is."""
+    import pandas as pd
+
+    from compositegp.cli.resources import require_memory
+
+    require_memory(_BYTES_OF_A_STEP * steps, f"a forecast of {steps:,} steps", "Give a shorter --horizon.")
+    if stamps[-1].year + steps * (timeline.step / pd.Timedelta(days=365.25)) > _LAST_YEAR:
+        raise CommandError(
+            f"the series ends at {stamps[-1]}, and {steps:,} steps later is after the year {_LAST_YEAR}. Give a "
+            "shorter --horizon, or correct that time."
+        )
 
 
 def _backtest_scores(
@@ -164,7 +186,7 @@ def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.Date
 
     kernel, n_latest = model.kernel_, len(model.observations_)
     X = timeline.places(stamps)[-max(_COMPARED, n_latest) :]
-    Z = X[-1] + 1.0 + np.arange(steps)
+    Z = X[-1] + 1.0 + np.unique(np.linspace(0, steps - 1, min(steps, _COMPARED_STEPS)).round())
     latest = np.arange(len(X) - n_latest, len(X))
     report = compare(kernel, X[:, None], Z[:, None], Composite([(latest, 1.0)]))
     excess = report.excess_mse.mean() / report.exact_variance.mean()

@@ -130,7 +130,9 @@ def _separator(sample: str, path: Path) -> str:
     end = sample.rfind("\n") + 1 if len(sample) == _SAMPLE else len(sample)
     widths = {}
     for separator in SEPARATORS:
-        rows = [_trimmed(row) for row in csv.reader(io.StringIO(sample[: end or None]), delimiter=separator)]
+        rows = [
+            _trimmed(row) for row in csv.reader(io.StringIO(sample[: end or None], newline=""), delimiter=separator)
+        ]
         widths[separator] = [len(row) for row in rows if row]
     fitting = [
         separator

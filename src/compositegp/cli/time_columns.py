@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from compositegp.cli.output import CommandError, note
+from compositegp.cli.output import CommandError
 from compositegp.cli.tables import column, has_times, is_empty
 
 _OFFSET = re.compile(r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d(?::?\d\d)?)$")
@@ -18,7 +18,10 @@ _SHORT_HOUR = re.compile(r"[T,\s]+(\d)(?=:\d\d)")
 _NUMBER = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _MONTH = re.compile(r"(?<![a-z])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b", re.IGNORECASE)
-_DATE_LIKE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d)|\d{1,2}:\d{2}(?!\d)|\d{8}T\d{4,6}")
+_DATE_LIKE = re.compile(
+    r"\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)|\d{1,2}([-/.])\d{1,2}\2\d{4}(?!\d)|\d{1,2}/\d{1,2}/\d\d(?!\d)"
+    r"|\d{1,2}:\d{2}(?!\d)|\d{8}T\d{4,6}"
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class TimeFormat:
         try:
             if self.pattern is not None:
                 return pd.DatetimeIndex(pd.to_datetime(text, format=self.pattern, utc=utc))
-            return _parse_all(text.map(self._in_iso_order), utc, name, path)
+            return _parse_all(text.map(self._in_iso_order), utc)
         except (ValueError, TypeError, OverflowError) as error:
             for row, cell in enumerate(text):
                 try:
@@ -166,7 +169,12 @@ def time_column(
 def looks_like_times(values: pd.Series) -> bool:
     """Whether most cells of a column of text are dates, times of day or both."""
     cells = values[~is_empty(values)].astype(str).str.strip()
-    return bool(len(cells)) and bool(cells.map(lambda cell: _DATE_LIKE.match(cell) is not None).mean() > 0.5)
+    return bool(len(cells)) and bool(cells.map(_is_date_or_time).mean() > 0.5)
+
+
+def _is_date_or_time(text: str) -> bool:
+    is_named = text[-1:].isdigit() and _MONTH.search(text) is not None and _YEAR.search(text) is not None
+    return is_named or _DATE_LIKE.match(text) is not None
 
 
 class _UnclearTimeError(ValueError):
@@ -190,7 +198,7 @@ def _parse(text: str) -> pd.Timestamp:
         return pd.to_datetime(text, format="mixed")
 
 
-def _parse_all(text: pd.Series, utc: bool, name: str, path: str | Path) -> pd.DatetimeIndex:
+def _parse_all(text: pd.Series, utc: bool) -> pd.DatetimeIndex:
     """Times in ISO 8601 or, failing that, in a format that pandas guesses; their dates have one meaning already."""
     if not text.str.contains(r"\d").all():  # pandas knows "now" and "today"
         raise ValueError
@@ -201,15 +209,10 @@ def _parse_all(text: pd.Series, utc: bool, name: str, path: str | Path) -> pd.Da
             raise
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # pandas warns where it guesses a format for each time
+            warnings.simplefilter("error")  # pandas warns where it finds no common format
             return pd.DatetimeIndex(pd.to_datetime(text, utc=utc))
     except (ValueError, TypeError, UserWarning):
-        times = pd.DatetimeIndex(pd.to_datetime(text, utc=utc, format="mixed"))
-    note(
-        f"the times in column {name!r} of {path} have no common format; each was read on its own. Write times as "
-        "2024-01-31 14:00 to be sure."
-    )
-    return times
+        return pd.DatetimeIndex(pd.to_datetime(text, utc=utc, format="mixed"))
 
 
 def _has_whole_date(text: str) -> bool:

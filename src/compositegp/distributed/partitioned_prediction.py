@@ -1,6 +1,6 @@
 """Predictions from partitions: test points are sent to the data, and the evidence about them is added up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -10,16 +10,29 @@ from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Booleans, Floats, Indices, blas_threads_for
-from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, partition
+from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, group_by_place
 from compositegp.distributed.partitions import Part, Summary, add_up
+from compositegp.functionals import Functionals, Places, atoms_of, lifted_kernel, matching_mean, plain_kernel
 from compositegp.kernels import in_length_scales, is_warped
 from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
-from compositegp.posteriors import Belief, Marginals, Surrounded, believe, gather, join_surrounded, predict_from
+from compositegp.posteriors import (
+    FEWEST_NEAR,
+    WIDE_LIMIT,
+    Belief,
+    Marginals,
+    Surrounded,
+    announce_union,
+    believe,
+    gather,
+    join_surrounded,
+    predict_from,
+)
 
 _MESSAGE = 2**21  # largest result that is sent between machines, in numbers: 16 MiB
 _AT_ONCE = 16  # most results of a partition that are computed at the same time
 _FEW_TESTS = 64  # fewest test points of a task
+_MOST_ROWS = 2**40  # of a partition: numbers of observations count partitions in steps of this
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +58,7 @@ class PartitionedModel:
         """Predict by the evidence of all segments about each group of test points, added up over the partitions."""
         width = group_size + self.mean.columns(Z[:1]).shape[1] + 1
         step = max(1, _MESSAGE // width**2)
-        groups = partition(in_length_scales(self.kernel, Z), group_size)
+        groups = group_by_place(self.kernel, Z, group_size)
         result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
         task, n_blocks = dask.delayed(_evidence), sum(len(summary.sizes) for summary in self.summaries)
         for start in range(0, len(groups), step):
@@ -67,6 +80,40 @@ class PartitionedModel:
         latent = Latent.prior(self.kernel, points, self.mean)
         nothing = Observations(self.kernel, self.mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
         return believe(nothing, latent, total)
+
+    def lifted(self, functionals: Functionals) -> "PartitionedModel":
+        """The same model for rows that name functionals, in the place of test points."""
+        kernel = lifted_kernel(self.kernel, functionals)
+        return replace(self, kernel=kernel, mean=matching_mean(kernel, self.mean))
+
+    def functionals_by_nearest(self, Z: Floats, size: int) -> Marginals:
+        """Predict functionals, each from the observations nearest to its point, or near any of its points."""
+        result, wide = Marginals(np.empty(len(Z)), np.empty(len(Z))), Places.of(self.kernel, Z).wide
+        narrow = np.setdiff1d(np.arange(len(Z)), wide)
+        if len(narrow):
+            result.mean[narrow], result.variance[narrow], _ = self.by_nearest(Z[narrow], size)
+        for row in wide:
+            found = self._by_union(Z[[row]], size)
+            result.mean[row], result.variance[row] = found.mean[0], found.variance[0]
+        return result
+
+    def _by_union(self, Z: Floats, size: int) -> Surrounded:
+        """Predict one functional from the union of what is nearest to each of its points."""
+        size = min(size, sum(summary.n_points for summary in self.summaries))
+        sites = np.unique(in_length_scales(self.kernel, atoms_of(self.kernel, Z)), axis=0)
+        gaps = self._gaps(sites)
+        near = (gaps <= self._reach(sites, gaps, size)) & (gaps < np.inf)
+        (found,) = dask.compute(self._candidates(sites, near, size))
+        count = size
+        while True:
+            members, first = np.unique(found.numbers[:, :count], return_index=True)
+            if len(members) <= WIDE_LIMIT or count <= FEWEST_NEAR:
+                break
+            count = max(FEWEST_NEAR, count // 2)
+        announce_union(len(sites), len(members), count, size)
+        X = found.X[:, :count].reshape(-1, found.X.shape[-1])[first]
+        y = found.y[:, :count].ravel()[first]
+        return _predict_from(X, y, np.arange(len(X))[None], self.kernel, self.mean, Z)
 
     def by_nearest(self, Z: Floats, size: int) -> Surrounded:
         """Predict each test point from the observations nearest to it in all the partitions."""
@@ -97,13 +144,17 @@ class PartitionedModel:
 
     def _nearest(self, Z: Floats, tests: Floats, near: Booleans, size: int) -> Any:
         """Prediction (delayed) of some test points from the partitions that are near them."""
-        task = dask.delayed(_candidates)
+        return dask.delayed(_predict)(self._candidates(tests, near, size), self.kernel, self.mean, Z)
+
+    def _candidates(self, tests: Floats, near: Booleans, size: int) -> Any:
+        """The nearest observations (delayed) of test points, in length scales, from the partitions near them."""
+        task, kernel = dask.delayed(_candidates), plain_kernel(self.kernel)
         answers = [
-            task(self.parts[owner], self.kernel, tests[rows], np.flatnonzero(rows), size)
+            task(self.parts[owner], owner, kernel, tests[rows], np.flatnonzero(rows), size)
             for owner, rows in enumerate(near)
             if rows.any()
         ]
-        return dask.delayed(_predict)(add_up(answers, partial(_nearest_of, size=size)), self.kernel, self.mean, Z)
+        return add_up(answers, partial(_nearest_of, size=size))
 
     def _gaps(self, tests: Floats) -> Floats:
         """Distance from each partition's bounding box to each test point, in length scales: (partitions, M)."""
@@ -149,12 +200,15 @@ class Candidates(NamedTuple):
     distances : array of shape (m, size)
         Infinite if there is no observation.
     X, y : arrays of shape (m, size, d) and (m, size)
+    numbers : int array of shape (m, size)
+        A number for each observation of all the partitions.
     """
 
     rows: Indices
     distances: Floats
     X: Floats
     y: Floats
+    numbers: Indices
 
 
 def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
@@ -165,10 +219,10 @@ def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
     return np.asarray(tree.query(tests, k=[size])[0][:, 0]) * (1 + 1e-9)
 
 
-def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Indices, size: int) -> Candidates:
+def _candidates(part: Part, owner: int, kernel: Kernel, tests: Floats, rows: Indices, size: int) -> Candidates:
     count = min(size, len(part.X))
     distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests, k=[*range(1, count + 1)])
-    return Candidates(rows, distances, part.X[near], part.y[near])
+    return Candidates(rows, distances, part.X[near], part.y[near], owner * _MOST_ROWS + near)
 
 
 def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
@@ -180,10 +234,12 @@ def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
         np.zeros((len(rows), width, d)),
         np.zeros((len(rows), width)),
     )
+    numbers = np.zeros((len(rows), width), dtype=np.intp)
     start = 0
     for each in answers:
         place, stop = np.searchsorted(rows, each.rows), start + each.distances.shape[1]
         distances[place, start:stop], X[place, start:stop], y[place, start:stop] = each.distances, each.X, each.y
+        numbers[place, start:stop] = each.numbers
         start = stop
     chosen = np.argsort(distances, axis=1, kind="stable")[:, :size]
     return Candidates(
@@ -191,12 +247,16 @@ def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
         np.take_along_axis(distances, chosen, axis=1),
         np.take_along_axis(X, chosen[..., None], axis=1),
         np.take_along_axis(y, chosen, axis=1),
+        np.take_along_axis(numbers, chosen, axis=1),
     )
 
 
 def _predict(found: Candidates, kernel: Kernel, mean: MeanModel, Z: Floats) -> Surrounded:
     size = found.distances.shape[1]
-    data = Observations.of(kernel, mean, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), None)
+    sets = np.arange(len(Z) * size).reshape(len(Z), size)[:, ::-1]  # the farthest first
+    return _predict_from(found.X.reshape(-1, found.X.shape[-1]), found.y.ravel(), sets, kernel, mean, Z)
+
+
+def _predict_from(X: Floats, y: Floats, sets: Any, kernel: Kernel, mean: MeanModel, Z: Floats) -> Surrounded:
     with blas_threads_for(0):
-        sets = np.arange(len(Z) * size).reshape(len(Z), size)[:, ::-1]  # the farthest first
-        return predict_from(data, sets, Z)
+        return predict_from(Observations.of(kernel, mean, X, y, None), sets, Z)

@@ -16,6 +16,7 @@ from compositegp.composite import CONDITIONING_SIZE, SCHEMES, SEGMENT_SIZE, Comp
 from compositegp.distributed.partitioned_prediction import PartitionedModel
 from compositegp.distributed.partitioned_terms import PartitionedTerms
 from compositegp.distributed.partitions import check_numeric, parts_of, points_of, sample_of, summarize
+from compositegp.functionals import Functionals, find_functionals, lift
 from compositegp.kernels import noise_variance
 from compositegp.learning import (
     SCALE_SEGMENTS,
@@ -43,9 +44,10 @@ from compositegp.prediction import (
     NeighborhoodTuning,
     PredictionMethod,
     as_prediction_method,
+    functional_spread,
     spread_of,
 )
-from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
+from compositegp.predictive import Calibration, Family, IdentityTarget, PredictiveDistribution, as_target_transform
 from compositegp.validation import check_count, check_points
 
 _TUNING_POINTS = 50_000  # rows that the prediction method learns from: whole partitions, at least one
@@ -212,8 +214,9 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
         Parameters
         ----------
-        X : array or data frame of shape (M, d), in memory or a Dask collection
-            Of a data frame the columns that the model was fitted to are taken.
+        X : array or data frame of shape (M, d), in memory or a Dask collection, or functionals
+            Of a data frame the columns that the model was fitted to are taken. Functionals: see
+            `compositegp.functionals`.
         latent : bool
             Error bars of the noise-free f rather than of a new observation.
 
@@ -222,7 +225,10 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         PredictiveDistribution
         """
         model = self._fitted()
-        points = check_points(self._points(X), "X", self.n_features_in_)
+        asked = find_functionals(X)
+        if asked is not None and not asked.is_point.all():
+            return self._predict_functionals(asked, latent)
+        points = check_points(self._points(X) if asked is None else asked.points, "X", self.n_features_in_)
         method = self._method()
         noise = np.asarray(noise_variance(model.kernel, points))
         shown = np.zeros(len(points)) if latent else noise
@@ -237,6 +243,41 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         factors, family = spread_of(tuning.calibration, model.kernel, points, near, noise)
         return PredictiveDistribution.of_marginals(
             near.mean, near.variance + shown, transform=self._transform, factors=factors, family=family
+        )
+
+    def _predict_functionals(self, asked: Functionals, latent: bool) -> PredictiveDistribution:
+        if asked.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has functionals of points with {asked.n_columns} column(s), but the model was fitted to "
+                f"{self.n_features_in_}. Give the same columns in the same order."
+            )
+        if not isinstance(self._transform, IdentityTarget) and (asked.counts > 1).any():
+            raise ValueError(
+                "the target is transformed, and the sum or average of a target is not that of its transform."
+            )
+        model, method = self._fitted(), self._method()
+        kernel, (rows,) = lift(model.kernel, X=asked)
+        noise = np.zeros(len(asked)) if latent else np.asarray(noise_variance(kernel, rows))
+        if isinstance(method, CompositeSum):
+            found = model.lifted(kernel.functionals).by_composite(rows, method.group_size)
+            return PredictiveDistribution.of_marginals(
+                found.mean, found.variance + noise, transform=IdentityTarget()
+            )
+        assert isinstance(method, Nearest)
+        tuning = self._tuned(method)
+        local = replace(model, mean=self._local_mean(model, method, tuning))
+        found = local.lifted(kernel.functionals).functionals_by_nearest(rows, tuning.n_neighbors)
+
+        def spread_at(points: Floats) -> tuple[Any, Family]:
+            near, own = (
+                local.by_nearest(points, tuning.n_neighbors),
+                np.asarray(noise_variance(model.kernel, points)),
+            )
+            return spread_of(tuning.calibration, model.kernel, points, near, own)
+
+        spread = functional_spread(asked, spread_at) if tuning.calibration is not None else {}
+        return PredictiveDistribution.of_marginals(
+            found.mean, found.variance + noise, transform=IdentityTarget(), **spread
         )
 
     def _tuned(self, method: Nearest) -> NeighborhoodTuning:

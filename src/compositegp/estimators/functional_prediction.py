@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
 from compositegp.backend import Floats
 from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.functionals import Functionals, OnFunctionals, lift
-from compositegp.predictive import IdentityTarget, Normal, PredictiveDistribution
-
-_REFERENCES = 8  # points of a functional whose calibration it takes, at most
+from compositegp.prediction import functional_spread
+from compositegp.predictive import Family, IdentityTarget, PredictiveDistribution
 
 
 def predict_functionals(
@@ -26,7 +23,7 @@ def predict_functionals(
 
     An observation of a functional is made of one observation of f at each of its points, each with noise of its own;
     derivatives and parts have no noise. Where points are calibrated, a functional has a normal distribution whose
-    standard deviation is multiplied by what calibration does to that of its points (their geometric mean).
+    standard deviation is multiplied by what calibration does to that of its points (`functional_spread`).
 
     Parameters
     ----------
@@ -67,20 +64,12 @@ def predict_functionals(
 
 
 def _spread(model: FittedModel, asked: Functionals, n_jobs: int | None) -> dict[str, Any]:
-    """Factors (M, t) on standard deviations: those of some of the points, scale and tails together."""
     if model.tuning is None:
         return {}
-    ranks = np.arange(len(asked.points)) - asked.starts[asked.owners]
-    steps = np.maximum(asked.counts // _REFERENCES, 1)[asked.owners]
-    chosen = np.flatnonzero((ranks % steps == 0) & (ranks // steps < _REFERENCES))
-    points, place = np.unique(asked.points[chosen], axis=0, return_inverse=True)
     predictor = model.predictor
-    found = predictor.marginals(points, n_jobs)
-    factors, family = predictor.spread(points, found, new_noise(model.kernel, points, False, None))
-    if not np.ndim(factors) and isinstance(family, Normal):
-        return {}
-    tails = np.broadcast_to(np.reshape(family.std, (-1, 1)), (len(points), 1))
-    logs = np.log(np.broadcast_to(factors, (len(points), np.shape(factors)[-1] if np.ndim(factors) else 1)) * tails)
-    owners = asked.owners[chosen]
-    sums = [np.bincount(owners, column, len(asked)) for column in logs[place.ravel()].T]
-    return {"factors": np.exp(np.stack(sums, axis=1) / np.bincount(owners, minlength=len(asked))[:, None])}
+
+    def spread_at(points: Floats) -> tuple[Any, Family]:
+        noise = new_noise(model.kernel, points, False, None)
+        return predictor.spread(points, predictor.marginals(points, n_jobs), noise)
+
+    return functional_spread(asked, spread_at)

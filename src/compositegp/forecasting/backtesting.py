@@ -114,7 +114,7 @@ def _forecast(
 ) -> pd.DataFrame:
     """The observed values of one horizon, and the forecasts of them."""
     extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
-    found = model.predict_distribution(seen.stamps[now], extra)
+    found = model.predict_distribution(seen.stamps[now], extra, joint=False)
     table = {
         "observed": seen.values[now],
         "mean": found.mean,

@@ -13,6 +13,7 @@ from compositegp.forecasting.timeline import Horizon, Timeline
 from compositegp.means import MeanLike
 from compositegp.posteriors import Belief, Marginals, nearest, posterior
 
+_GROUP = 1024  # steps that are forecast at a time, where no covariance is asked for
 _SAME_TIME = 1e-9  # steps within which two times are the same
 
 
@@ -69,7 +70,13 @@ class FittedSeries:
         """Beliefs about single latent values at points of shape (M, 1 + k), in memory that is linear in M."""
         try:
             return nearest(
-                self.kernel, self.X, self.y, Z, n_neighbors=len(self.X), group_size=len(Z), mean=self.mean
+                self.kernel,
+                self.X,
+                self.y,
+                Z,
+                n_neighbors=len(self.X),
+                group_size=min(len(Z), _GROUP),
+                mean=self.mean,
             )
         except LinAlgError as error:
             raise LinAlgError(

@@ -14,7 +14,9 @@ from compositegp.posteriors.groups import gather, predict_groups, project_groups
 from compositegp.posteriors.inducing import project, project_belief
 from compositegp.posteriors.local_kriging import (
     N_NEIGHBORS,
+    WIDE_LIMIT,
     NearestPredictor,
+    announce_union,
     default_group_size,
     exact_belief,
     exact_marginals,
@@ -24,13 +26,15 @@ from compositegp.posteriors.local_kriging import (
     predict_from,
     predict_prefixes,
 )
-from compositegp.posteriors.neighbor_search import NeighborSearch
+from compositegp.posteriors.neighbor_search import FEWEST_NEAR, NeighborSearch
 from compositegp.posteriors.precision import Precision
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded
 
 __all__ = [
+    "FEWEST_NEAR",
     "N_NEIGHBORS",
     "RULES",
+    "WIDE_LIMIT",
     "WINDOWS",
     "Belief",
     "FactoredComposite",
@@ -41,6 +45,7 @@ __all__ = [
     "Precision",
     "Surrounded",
     "Whitened",
+    "announce_union",
     "ask_committee",
     "belief_about_inducing",
     "believe",

@@ -29,7 +29,7 @@ from compositegp.composite import (
     collect_evidence,
     factor_stacks,
 )
-from compositegp.functionals import lift, matching_kernel, matching_mean
+from compositegp.functionals import PointsLike, lift, matching_kernel, matching_mean
 from compositegp.means import (
     Basis,
     Estimated,
@@ -173,7 +173,7 @@ class Belief:
         """Standard deviations of z, shape (M,)."""
         return np.sqrt(self.variance)
 
-    def update(self, X_k: ArrayLike, y_k: ArrayLike, *, noise_variance: ArrayLike | None = None) -> "Belief":
+    def update(self, X_k: PointsLike, y_k: ArrayLike, *, noise_variance: ArrayLike | None = None) -> "Belief":
         """Belief after one more segment of data; this one stays as it is.
 
         Segments in any order, one call each, give the belief of `posterior` with `Composite.marginal`; a single segment
@@ -292,7 +292,7 @@ def joined(parts: list[Marginals]) -> Marginals:
     return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
-def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
+def prior(kernel: Kernel, Z: PointsLike, *, mean: MeanLike = None) -> Belief:
     """Belief about the latent values at `Z` before any data.
 
     Parameters

@@ -53,6 +53,22 @@ _TRIED, _TRIED_POINTS = 5, 3  # groups, and points of each, by which it is tried
 _CANDIDATES = 2  # nearest points of the center of a group that are looked at, for each one wanted
 
 
+def announce_union(sites: int, near: int, count: int, size: int) -> None:
+    """Say what a functional over several points is predicted from, where that is less than usual, or too much."""
+    if near > WIDE_LIMIT:
+        raise ValueError(
+            f"A functional over {sites} points would be predicted from {near} observations, the {count} nearest to "
+            f"each of its points, but the limit is {WIDE_LIMIT}. Give it fewer points, or use "
+            "prediction=CompositeSum()."
+        )
+    if count < size:
+        warn_caller(
+            f"A functional over {sites} points is predicted from the {count} observations nearest to each of them, "
+            f"{near} together, and not from the {size} nearest: the limit is {WIDE_LIMIT} together.",
+            UserWarning,
+        )
+
+
 def default_group_size(n_columns: int) -> int:
     """Test points that may share their nearest observations: many where a few columns let them be close together."""
     return _GROUP if n_columns <= _FEW_COLUMNS else 1
@@ -207,7 +223,7 @@ class NearestPredictor:
         self, Z: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
     ) -> Iterator[list[tuple[Any, Any]]]:
         """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
-        places = Places.of(self.data.kernel, Z)
+        places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
         groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
@@ -219,22 +235,15 @@ class NearestPredictor:
             near = self._near(atoms_of(self.data.kernel, Z[[row]]), size, n_jobs)
             yield [(np.array([[row]]), near[None])]
 
+    def _covers(self, centers: Floats, radii: Floats, size: int, n_jobs: int | None) -> Any:
+        """Whether the neighborhood of a center is wide enough for points that far from it, as for those of a group."""
+        return radii <= _CLOSE * self._search.distance_to(centers, size, n_jobs)
+
     def _near(self, points: Floats, size: int, n_jobs: int | None) -> Indices:
         """Observations near any of the points of a functional, the farthest first."""
         sites = np.unique(in_length_scales(self.data.kernel, points), axis=0)
         near, count = self._search.union(sites, size, WIDE_LIMIT, n_jobs)
-        if len(near) > WIDE_LIMIT:
-            raise ValueError(
-                f"A functional over {len(sites)} points would be predicted from {len(near)} observations, the {count} "
-                f"nearest to each of its points, but the limit is {WIDE_LIMIT}. Give it fewer points, or use "
-                "prediction=CompositeSum()."
-            )
-        if count < size:
-            warn_caller(
-                f"A functional over {len(sites)} points is predicted from the {count} observations nearest to each of "
-                f"them, {len(near)} together, and not from the {size} nearest: the limit is {WIDE_LIMIT} together.",
-                UserWarning,
-            )
+        announce_union(len(sites), len(near), count, size)
         distances, _ = KDTree(sites).query(self._search.points[near])
         return np.asarray(near[np.argsort(-distances, kind="stable")])
 

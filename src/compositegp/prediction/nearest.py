@@ -79,10 +79,11 @@ class Nearest(PredictionMethod):
         at many distances, and depend on the errors made nearby (see `Calibration`). None: the Gaussian of the model.
     theta_uncertainty : bool or "auto"
         Whether predictions take into account that learned hyper-parameters θ are uncertain. They are then a mixture
-        over 32 values of θ, weighted by their posterior under a weak prior: log θ has a standard deviation of 2 around
-        values of the data's own scale. Standard deviations, covariances and draws are those of a normal distribution
-        with the mixture's mean and covariance; the noise of new observations is averaged over θ. ``auto``: with up to
-        500 observations. True: with any number, which takes memory for up to 32 covariance matrices. It has an effect
+        over 32 values of θ, weighted by their posterior under a weak prior: log θ has a standard deviation of 1.5
+        around values of the data's own scale. Standard deviations, covariances and draws are those of a normal
+        distribution with the mixture's mean and covariance; the noise of new observations is averaged over θ. ``auto``:
+        with up to 500 observations. True: with any number, which takes memory for up to 32 covariance matrices. It has
+        an effect
         only if all the observations are one term and θ was learned.
 
     Examples
