@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from compositegp.cli.app import main
+from compositegp.cli.output import CommandError
 
 _LONGEST_MESSAGE = 1000  # characters of a message that is still one sentence
 
@@ -100,7 +101,7 @@ def ended(call: Callable[[], Any], *, names: str = "", seconds: float = 60.0) ->
             return Ended("right", call())
     except TimeLimit:
         return Ended("hangs", message=f"more than {seconds} s")
-    except (ValueError, OSError) as error:  # a LinAlgError is a ValueError
+    except (ValueError, OSError, CommandError) as error:  # a LinAlgError is a ValueError
         return Ended(_clarity(str(error), names), message=str(error))
     except Exception as error:
         return Ended("tracebacks", message=f"{type(error).__name__}: {error}")

@@ -43,6 +43,9 @@ def run(
     above: Above = None,
     latent: Latent = False,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path("map"),
+    report: Annotated[
+        bool, typer.Option("--report", help="Write one HTML page with pictures, model and scores.")
+    ] = False,
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
@@ -51,11 +54,13 @@ def run(
     Every cell is predicted from the stations around it (kriging). The layers are the mean, its standard error and
     quantiles, in a NetCDF file, with a picture.
     """
-    require_packages("xarray", "matplotlib", extra="spatial")
+    require_packages("xarray", "pandas", "matplotlib", extra="spatial")
+    require_packages("jinja2")
     if sum(choice is not None for choice in (grid, count, template)) != 1:
         raise UsageError("The cells of the map are given by one of --grid, --count and --template.")
     if covariate and template is None:
         raise UsageError("--covariate needs --template: a raster with the covariate's values on the map.")
+    from compositegp.cli.map_report import write_map_report
     from compositegp.spatial import (
         draw_stations,
         krige,
@@ -106,7 +111,11 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     files = {"layers": out / "map.nc", "picture": out / "map.png"}
     write_raster(field, files["layers"])
-    write_atomically(files["picture"], draw_stations(stations, field, unit))
+    picture = draw_stations(stations, field, unit)
+    write_atomically(files["picture"], picture)
+    if report:
+        files["report"] = out / "report.html"
+        write_map_report(files["report"], f"{target}: a map from {len(stations.values)} stations", picture, model)
     lines = model.describe()
     with Output(as_json) as output:
         for line in lines:

@@ -215,6 +215,9 @@ def _belief(values: Any, kernel: Kernel, mean: MeanModel, d: int, q: int, output
         arrays.reals("basis", m, q),
         parts.number("variance", above=0.0),
     )
+    fits = np.allclose(latent.basis, mean.columns(points)) and np.allclose(latent.mean, mean.values(points))
+    if not fits:
+        raise ValueError("the mean of a belief is not that of the model")
     if latent.unroot is None and (r != m or not np.diagonal(root).all()):
         raise ValueError("the root of a belief cannot be solved with")
     natural = None
@@ -225,4 +228,8 @@ def _belief(values: Any, kernel: Kernel, mean: MeanModel, d: int, q: int, output
     if parts["outputs"] != tuple(outputs) or not widths <= {1, *outputs}:
         raise ValueError("a belief does not fit the outputs")
     scale = parts.reals("scale", r + q, r + q)
-    return Belief.of(Whitened(latent, location, scale, natural, kernel, mean), outputs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        belief = Belief.of(Whitened(latent, location, scale, natural, kernel, mean), outputs)
+        if not np.isfinite(belief.mean).all() or not np.isfinite(belief.variance).all():
+            raise ValueError("a belief is not finite")
+    return belief

@@ -85,6 +85,9 @@ def weighted_kernels(data: Observations) -> list[WeightedKernel]:
     if posterior.factored_at(data.kernel.theta) is None:
         return []
     thetas, log_ratios = Proposal.around_mode(posterior).draw(posterior)
+    log_ratios = np.where(
+        np.isnan(log_ratios), -np.inf, log_ratios
+    )  # basis functions that are the same at the data
     if not np.isfinite(log_ratios).any():
         return []
     weights = tempered_weights(log_ratios)

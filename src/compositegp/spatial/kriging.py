@@ -12,7 +12,7 @@ from compositegp.prediction import PredictionMethod
 from compositegp.progress import ProgressBar
 from compositegp.spatial.grid import Grid, Window, wanted_cells
 from compositegp.spatial.layers import Layers
-from compositegp.spatial.map_model import MapModel, new_regressor
+from compositegp.spatial.map_model import MapModel, fit_regressor, new_regressor
 from compositegp.spatial.stations import Stations, read_stations
 from compositegp.spatial.target_grid import target_grid
 
@@ -167,11 +167,20 @@ def _learn(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    regressor.fit(stations.points, stations.values, stations.noise_variance)
-    n = len(stations.values)
+    fit_regressor(regressor, stations.points, stations.values, stations.noise_variance, kernel is None)
     unit = str(_attributes(frame, stations.target).get("units", ""))
     return MapModel(
-        regressor, stations.sphere, False, tuple(stations.covariates), stations.target, unit, n, n, stations.notes
+        regressor,
+        stations.sphere,
+        False,
+        tuple(stations.covariates),
+        stations.target,
+        unit,
+        len(stations.values),
+        stations.points,
+        stations.values,
+        stations.noise_variance,
+        stations.notes,
     )
 
 
