@@ -21,12 +21,14 @@ from compositegp.posteriors.local_kriging import (
     default_group_size,
     exact_belief,
     exact_marginals,
+    exact_means,
     nearest,
     normal_equations,
     predict_from,
     predict_prefixes,
 )
 from compositegp.posteriors.neighbor_search import FEWEST_NEAR, NeighborSearch
+from compositegp.posteriors.precision import Precision
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "NearestPredictor",
     "NeighborSearch",
     "Neighborhood",
+    "Precision",
     "Surrounded",
     "Whitened",
     "announce_union",
@@ -53,6 +56,7 @@ __all__ = [
     "draw_field",
     "exact_belief",
     "exact_marginals",
+    "exact_means",
     "factorize",
     "gather",
     "join_surrounded",
