@@ -7,7 +7,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.spatial import KDTree
 
 from compositegp.backend import Floats, Indices, add_to_diagonal, blas_threads_for, psd_root
-from compositegp.composite import Observations, nearest_earlier, partition
+from compositegp.composite import EarlierPoints, Observations, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.means import Estimated
 
@@ -53,7 +53,7 @@ def draw_field(data: Observations, Z: Floats, n_samples: int, seed: int) -> Fiel
     groups = partition(tests, _GROUP)
     order = np.random.default_rng([seed, 0]).permutation(len(groups))
     groups = [groups[number] for number in order]
-    earlier = nearest_earlier(tests, groups, _DRAWN, np.arange(len(groups)))
+    earlier = EarlierPoints(tests, groups, _DRAWN).of(np.arange(len(groups)), None)
     tree = KDTree(places)
     known, errors = _mean_of(data)
     shifts = np.random.default_rng([seed, 1]).standard_normal((errors.shape[1], n_samples))
