@@ -64,6 +64,7 @@ def run(
     if covariate and template is None:
         raise UsageError("--covariate needs --template: a raster with the covariate's values on the map.")
     from compositegp.cli.map_report import write_map_report
+    from compositegp.cli.tables import read_table
     from compositegp.spatial import (
         draw_stations,
         krige,
@@ -75,7 +76,8 @@ def run(
     from compositegp.storage import write_atomically
 
     began = clock.perf_counter()
-    table = read_station_file(file)
+    places = {".geojson", ".json"} & {ending.lower() for ending in file.suffixes}
+    table = read_station_file(file) if places else read_table(file)
     table.attrs["units"] = {target: unit} if unit else {}
     cells: dict[str, Any] = {"count": count} if count is not None else {"grid": grid}
     covariates: Any = covariate or ()
