@@ -41,6 +41,9 @@ def run(
     log: LogFlag = False,
     quantile: Quantiles = None,
     above: Above = None,
+    samples: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Joint draws of the field, which honor the stations.")
+    ] = 0,
     latent: Latent = False,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path("map"),
     report: Annotated[
@@ -113,6 +116,7 @@ def run(
         support="cell" if support else None,
         quantiles=quantile or (0.05, 0.5, 0.95),
         above=above,
+        samples=samples,
         latent=latent,
         model=model,
         verbose=True,

@@ -48,10 +48,10 @@ from compositegp.learning import (
     single_kernel,
 )
 from compositegp.means import Estimated, as_given, as_mean
-from compositegp.posteriors import Belief, prior
+from compositegp.posteriors import Belief, draw_field, prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
-from compositegp.validation import check_noise_variance, check_points
+from compositegp.validation import check_count, check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -455,6 +455,43 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             As for `predict_distribution`.
         """
         return self.predict_distribution(X, joint=True, **options).sample(n_samples, random_state)
+
+    def sample_field(
+        self, X: ArrayLike, n_samples: int = 1, random_state: int = 0, *, latent: bool = False
+    ) -> Floats:
+        """Draw joint samples at any number of points, as for a map: shape (M, n_samples).
+
+        The points are drawn group after group, each group given the nearest observations and the nearest points drawn
+        before. Every point has the distribution that `predict_distribution` gives it; the dependence between points is
+        that of the Gaussian process.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        n_samples : int
+        random_state : int
+            The draws depend on this and on `X` alone.
+        latent : bool
+            As for `predict_distribution`: False adds the noise of new observations, independent at every point.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 300)[:, None]
+        >>> model = CompositeGPRegressor().fit(X[::2], np.sin(X[::2, 0]))
+        >>> model.sample_field(X, 5).shape
+        (300, 5)
+        """
+        count, seed = check_count(n_samples, "n_samples"), check_count(random_state, "random_state", least=0)
+        self._model = model = self._model_with_data("sample_field").tuned(self.n_jobs)
+        Z = read_points(self, X)
+        if model.y.ndim > 1:
+            raise ValueError(f"sample_field draws one output; the model has {model.y.shape[1]}. Use sample_y.")
+        found = draw_field(model.data, Z, count, seed)
+        noise = new_noise(model.kernel, Z, latent, None)
+        rng = np.random.default_rng([seed, 3])
+        added = np.sqrt(noise)[:, None] * rng.standard_normal(found.draws.shape) if noise.any() else 0.0
+        scores = (found.draws + added - found.mean[:, None]) / np.sqrt(found.variance + noise)[:, None]
+        return self.predict_distribution(X, latent=latent).of_normal_scores(scores)
 
     def validate(self, *, random_state: int = 100) -> ValidationReport:
         """How good predictions are, near the data and in gaps, from training data alone.
