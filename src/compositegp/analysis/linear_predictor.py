@@ -20,9 +20,9 @@ from compositegp.backend import (
     blas_threads_for,
     cholesky_of_complement,
     invert_lower,
+    on_processor,
     psd_root,
     solve_lower,
-    use_device,
 )
 from compositegp.composite import (
     Composite,
@@ -71,7 +71,7 @@ class Predictor:
         return np.asarray(np.einsum("mr,mr->m", self.root, self.root))
 
 
-@use_device(None)
+@on_processor("analysis")
 def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Floats | None) -> Predictor:
     """Coefficients and claims of a composite, with the latent at `Z` or at inducing points.
 

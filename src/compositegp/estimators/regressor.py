@@ -48,10 +48,10 @@ from compositegp.learning import (
     single_kernel,
 )
 from compositegp.means import Estimated, as_given, as_mean
-from compositegp.posteriors import Belief, prior
+from compositegp.posteriors import Belief, draw_field, prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
-from compositegp.validation import check_noise_variance, check_points
+from compositegp.validation import check_count, check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -60,7 +60,7 @@ _FEATURES = ("n_features_in_", "feature_names_in_")
 class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
 
-    With no more observations than the prediction's `n_neighbors` (512), it predicts as the exact Gaussian process;
+    With up to 2,048 observations, or the prediction's `n_neighbors`, it predicts as the exact Gaussian process;
     with up to 500, averaged over the uncertainty of its hyper-parameters.
 
     Parameters
@@ -104,7 +104,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For random segments and the order in which learning reads them. A number, 0 by default, so that two fits to the
         same data are the same.
     n_jobs : int, optional
-        Processes to use, as in joblib. Results do not depend on it.
+        Processes to use, as in joblib. By default the work is done by threads, on the cores that BLAS may use. Results
+        do not depend on it.
     device : str, optional
         Where to work on the terms: a device that PyTorch knows, such as "cuda" (see `use_device`). Not part of a saved
         model.
@@ -404,6 +405,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         if return_interval is not None and (return_std or return_cov):
             raise RuntimeError("return_interval cannot be requested together with return_std or return_cov.")
+        if not (return_std or return_cov or return_interval is not None or variance != "claimed"):
+            mean = self._mean_alone(X, noise_variance)
+            if mean is not None:
+                return mean
         found = self.predict_distribution(
             X, joint=return_cov, latent=latent, noise_variance=noise_variance, variance=variance
         )
@@ -450,6 +455,43 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             As for `predict_distribution`.
         """
         return self.predict_distribution(X, joint=True, **options).sample(n_samples, random_state)
+
+    def sample_field(
+        self, X: ArrayLike, n_samples: int = 1, random_state: int = 0, *, latent: bool = False
+    ) -> Floats:
+        """Draw joint samples at any number of points, as for a map: shape (M, n_samples).
+
+        The points are drawn group after group, each group given the nearest observations and the nearest points drawn
+        before. Every point has the distribution that `predict_distribution` gives it; the dependence between points is
+        that of the Gaussian process.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        n_samples : int
+        random_state : int
+            The draws depend on this and on `X` alone.
+        latent : bool
+            As for `predict_distribution`: False adds the noise of new observations, independent at every point.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 300)[:, None]
+        >>> model = CompositeGPRegressor().fit(X[::2], np.sin(X[::2, 0]))
+        >>> model.sample_field(X, 5).shape
+        (300, 5)
+        """
+        count, seed = check_count(n_samples, "n_samples"), check_count(random_state, "random_state", least=0)
+        self._model = model = self._model_with_data("sample_field").tuned(self.n_jobs)
+        Z = read_points(self, X)
+        if model.y.ndim > 1:
+            raise ValueError(f"sample_field draws one output; the model has {model.y.shape[1]}. Use sample_y.")
+        found = draw_field(model.data, Z, count, seed)
+        noise = new_noise(model.kernel, Z, latent, None)
+        rng = np.random.default_rng([seed, 3])
+        added = np.sqrt(noise)[:, None] * rng.standard_normal(found.draws.shape) if noise.any() else 0.0
+        scores = (found.draws + added - found.mean[:, None]) / np.sqrt(found.variance + noise)[:, None]
+        return self.predict_distribution(X, latent=latent).of_normal_scores(scores)
 
     def validate(self, *, random_state: int = 100) -> ValidationReport:
         """How good predictions are, near the data and in gaps, from training data alone.
@@ -713,6 +755,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.empty(0), np.empty((0, 0))
         estimate = as_given(estimate)
         return np.asarray(estimate.coefficients), np.asarray(estimate.covariance)
+
+    def _mean_alone(self, X: Any, noise_variance: Any) -> Floats | None:
+        """The mean without the cost of variances, which it does not need; None where it does."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        with self._on_device():
+            if read_functionals(self, X) is not None:
+                return None
+            points = read_points(self, X)
+            self._model = model = self._current().tuned(self.n_jobs)
+            check_noise_variance(noise_variance, len(points))
+            return model.predict_mean(points, self.n_jobs)
 
     def _prior_distribution(self, X: Any, joint: bool, latent: bool, noise_variance: Any) -> PredictiveDistribution:
         """Prediction by the prior, where that is known before any data."""

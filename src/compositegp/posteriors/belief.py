@@ -17,10 +17,18 @@ from compositegp.backend import (
     SingularMatrixError,
     blas_threads_for,
     cholesky,
+    fetch,
     solve_lower,
-    use_device,
 )
-from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
+from compositegp.composite import (
+    Composite,
+    Evidence,
+    FactoredStack,
+    Latent,
+    Observations,
+    collect_evidence,
+    factor_stacks,
+)
 from compositegp.functionals import PointsLike, lift, matching_kernel, matching_mean
 from compositegp.means import (
     Basis,
@@ -197,7 +205,6 @@ class Belief:
         )
         return replace(self, whitened=known._replace(latent=replace(known.latent, points=points))).take_in(data)
 
-    @use_device(None)
     def take_in(self, data: Observations) -> "Belief":
         """Belief after one more segment, which has been checked and is under the model of this belief."""
         latent, location, scale, natural, *_ = self._whitened("update")
@@ -213,7 +220,8 @@ class Belief:
                 return condition(latent, total, model, data.outputs)
             if not len(location):
                 return self
-            moments = take_in_segment(data, factored, latent, location, scale)
+            arrays = (fetch(values) for values in (factored.points, factored.lower, factored.innovations))
+            moments = take_in_segment(data, FactoredStack(factored.stack, *arrays), latent, location, scale)
             return Belief.of(Whitened(latent, *moments, None, *model), data.outputs)
 
     def under(self, kernel: Kernel) -> "Belief":
