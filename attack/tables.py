@@ -14,7 +14,7 @@ from attack.figures import Figures
 from compositegp.forecasting import CompositeGPForecaster
 
 _SAME = 1e-6  # difference of two answers, in standard deviations, from which they are not the same
-_ALIKE = 0.3  # for rows in another order, and a column more: learning takes another way to the same place
+_ALIKE = 0.3  # for rows in another order, a column more or a row less: learning takes another way to the same place
 
 
 def tables(budget: Budget, rows: dict[str, Figures]) -> None:
@@ -119,7 +119,7 @@ def _compared(found: Ended, clean: Any, change: Change) -> Ended:
         return found
     if not change.may_be_answered:
         return Ended("wrong", message="answered, though it cannot be")
-    tolerance = _ALIKE if any(word in change.name for word in ("another order", "column")) else _SAME
+    tolerance = _ALIKE if any(word in change.name for word in ("another order", "column", "cut off")) else _SAME
     if found.value.shape != clean.shape:
         return Ended("wrong", message=f"{len(found.value)} rows for {len(clean)}")
     off = float((np.abs(found.value - clean) / clean[:, 1:2]).max())
