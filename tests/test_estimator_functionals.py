@@ -405,7 +405,7 @@ class TestImportances:
         np.testing.assert_array_equal(found.order, [0, 1, 2])
         assert found.is_derivative
         assert "column 2" in repr(found).splitlines()[-1]
-        assert "straight line" in found.words[2]
+        assert found.words == ["bends slowly over the data", "bends several times over the data", "hardly matters"]
 
     def test_error_bars_against_draws(self, rng):
         """Of a model with few data: the spread of average slopes among draws of f, by differences."""
@@ -414,9 +414,11 @@ class TestImportances:
         found = model.importances()
         h = 0.05
         draws = model.sample_y(np.concatenate([X + h, X - h]), 4000, latent=True).reshape(2, 25, -1)
-        sizes = np.abs(draws[0] - draws[1]).mean(axis=0) / (2 * h)
-        np.testing.assert_allclose(found.slopes, [sizes.mean()], rtol=0.05)
-        np.testing.assert_allclose(found.standard_errors / found.spreads, [sizes.std()], rtol=0.15)
+        slopes = (draws[0] - draws[1]) / (2 * h)
+        signs = np.sign(slopes.mean(axis=1))
+        averages = (signs[:, None] * slopes).mean(axis=0)
+        np.testing.assert_allclose(found.slopes, [averages.mean()], rtol=0.05)
+        np.testing.assert_allclose(found.standard_errors / found.spreads, [averages.std()], rtol=0.1)
 
     def test_rough_kernels_have_differences(self, rng):
         X, y = field(200, rng)

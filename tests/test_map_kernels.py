@@ -8,7 +8,17 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic, WhiteKernel
 
 from compositegp import Composite, CompositeGPRegressor, OnColumns, OnSphere, RotatedMatern, nearest, segment
-from compositegp.kernels import diagonal, gram, in_length_scales, largest_covariance, linearize, noise_variance
+from compositegp.kernels import (
+    DataScale,
+    diagonal,
+    gram,
+    in_length_scales,
+    largest_covariance,
+    linearize,
+    metric,
+    noise_variance,
+    typical_values,
+)
 
 RADIUS = 6371.0088
 INSIDE = [Matern(800.0, nu=0.5), Matern(800.0, nu=1.5), RBF(500.0), RationalQuadratic(700.0, 1.3)]
@@ -119,6 +129,12 @@ class TestOnSphere:
         error = model.theta_standard_errors_[1]
         assert abs(np.log(model.kernel_.k1.k2.kernel.length_scale / 300.0)) < 4 * error
         assert error < 0.3
+
+    def test_starting_values_are_in_kilometers(self):
+        """The spread of a kernel in degrees leads back to its length scale in kilometers."""
+        _, inverse_squares = metric(OnSphere(Matern(500.0)), 2)
+        scale = DataScale(1 / np.sqrt(2 * inverse_squares), 1.0)
+        assert typical_values(OnSphere(Matern(1.0)), scale)["kernel__length_scale"] == pytest.approx(500.0)
 
     def test_bounds_on_covariances_hold(self, rng):
         kernel = OnSphere(Matern(900.0, nu=1.5))

@@ -252,3 +252,19 @@ def empirical_variogram(
         np.bincount(bins, squares, n_bins)[used] / counts[used],
         counts[used],
     )
+
+
+def value_with_error(value: float, error: float) -> str:
+    """A number with its standard error, rounded to two digits of the error; without one, to three digits.
+
+    Examples
+    --------
+    >>> value_with_error(754.6, 263.2), value_with_error(0.01234, 0.00051), value_with_error(2.0, float("nan"))
+    ('750 ± 260', '0.01234 ± 0.00051', '2')
+    """
+    if not (np.isfinite(error) and error > 0 and np.isfinite(value)):
+        return f"{value:.3g}"
+    digits = 1 - int(np.floor(np.log10(error)))
+    if not -6 <= digits <= 8:
+        return f"{value:.3g} ± {error:.2g}"
+    return f"{round(value, digits):.{max(digits, 0)}f} ± {round(error, digits):.{max(digits, 0)}f}"

@@ -19,6 +19,8 @@ from compositegp.posteriors import Belief
 from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, over_theta
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
+_KEPT = ("own_segments", "composite", "data", "_fitted_terms")  # computed; tuning changes none of them
+
 
 @dataclass(frozen=True, eq=False)
 class TargetScale:
@@ -122,7 +124,7 @@ class FittedModel:
         learned = self.average is not None and bool(self.average.estimate.known.any())
         return over_theta(found, fitted) if learned else found
 
-    @property
+    @cached_property
     def _fitted_terms(self) -> FittedTerms:
         return FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
 
@@ -132,7 +134,11 @@ class FittedModel:
             return self
         heavy_tails = isinstance(self.target.transform, IdentityTarget)
         found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs)
-        return self if found is None else replace(self, tuning=found)
+        if found is None:
+            return self
+        tuned = replace(self, tuning=found)
+        vars(tuned).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
+        return tuned
 
     def score(self, kernel: Kernel, n_jobs: int | None) -> Score:
         """Score of all the terms under a kernel, the coefficients of the mean as they are."""
@@ -182,6 +188,12 @@ class FittedModel:
         unit |= self._spread(Z, found, extra_noise)
         return PredictiveDistribution.of_marginals(found.mean, variances + noise, **unit)
 
+    def predict_mean(self, Z: Floats, n_jobs: int | None) -> Floats | None:
+        """The mean of the target alone; None where it depends on variances, as with a transformed target."""
+        if self.watched is not None or not isinstance(self.target.transform, IdentityTarget):
+            return None
+        return np.asarray(self.target.offset + self.target.scale * self.predictor.means(Z, n_jobs))
+
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOut]:
         """Training points predicted without themselves and their nearest neighbors, at several distances."""
         return [
@@ -216,8 +228,7 @@ class FittedModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without what can be computed again."""
-        computed = {"own_segments", "composite", "data", "predictor"}
-        return {name: value for name, value in vars(self).items() if name not in computed}
+        return {name: value for name, value in vars(self).items() if name not in (*_KEPT, "predictor")}
 
 
 def new_noise(

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from compositegp import functionals
 from compositegp.backend import Floats
@@ -17,7 +16,7 @@ from compositegp.predictive import PredictiveDistribution
 
 _POINTS = 200  # training points at which slopes are predicted
 _JOINT = 1000  # with up to this many observations the slopes at all points are predicted jointly
-_DRAWS = 500  # joint draws of the slopes
+_NEGLIGIBLE = 0.01  # effect of a column that hardly matters, over the largest
 _STEP = 0.5  # width of differences, in standard deviations of a column, where f has no derivative
 
 
@@ -30,12 +29,12 @@ class Importances:
     names : list of str
         Of the d columns.
     effects : array of shape (d,), or (d, t) for t outputs
-        Average of |∂f/∂x| times the standard deviation of the column: how much f changes when the column changes by
-        one standard deviation, in the unit of the target.
+        Average size of the predicted slopes times the standard deviation of the column: how much f changes when the
+        column changes by one standard deviation, in the unit of the target.
     standard_errors : array of the same shape
         Of the effects: what the data leave uncertain about the slopes, and the choice of the points.
     slopes : array of the same shape
-        Average of |∂f/∂x|, in units of target by column.
+        Average of |E ∂f/∂x|, in units of target by column.
     spreads : array of shape (d,)
         Standard deviations of the columns.
     length_scales : array of shape (d,)
@@ -72,8 +71,10 @@ class Importances:
 
     @property
     def words(self) -> list[str]:
-        """What the length scale of each column says about f."""
-        return [_in_words(ratio) for ratio in self.length_scales / np.where(self.spreads > 0, self.spreads, 1.0)]
+        """What effect and length scale of each column say about f."""
+        effects = self.effects.reshape(len(self.names), -1).mean(axis=1)
+        ratios = self.length_scales / np.where(self.spreads > 0, self.spreads, 1.0)
+        return [_in_words(*pair) for pair in zip(effects / (effects.max() or 1.0), ratios, strict=True)]
 
     def __repr__(self) -> str:
         what = "slope" if self.is_derivative else "difference over half a standard deviation"
@@ -109,7 +110,7 @@ def find_importances(model: FittedModel, names: list[str], seed: int, n_jobs: in
         together = predict_functionals(model, functionals.join(asked), **options)
         beliefs = [together[k * len(chosen) : (k + 1) * len(chosen)] for k in range(len(asked))]
     for column, belief in zip(varying, beliefs, strict=True):
-        found[column] = _average_size(belief, joint, 1 - len(chosen) / n)
+        found[column] = _average_size(belief, 1 - len(chosen) / n)
     slopes, errors = np.moveaxis(np.stack(found), 1, 0)
     scale = spreads.reshape(-1, *(1,) * (slopes.ndim - 1))
     _, inverse_squares = metric(plain_kernel(model.kernel), d)
@@ -128,25 +129,20 @@ def _slopes(points: Floats, column: int, spread: float, smooth: bool) -> Functio
     return functionals.combine(ends, weights)
 
 
-def _average_size(belief: PredictiveDistribution, joint: bool, left_out: float) -> Floats:
-    """Mean of |g| over the points, and its standard error: shape (2,), or (2, t) for t outputs.
+def _average_size(belief: PredictiveDistribution, left_out: float) -> Floats:
+    """Mean of the sizes of predicted slopes, and its standard error: shape (2,), or (2, t) for t outputs.
 
-    Without a joint belief the errors of the slopes at different points count as independent: the points are few among
-    many, and so far apart.
+    With the signs as they are predicted it is a weighted sum of slopes, whose variance follows from their covariance.
+    Without a joint belief the errors at different points count as independent: the points are few among many.
     """
-    m, s = belief.location, belief.scale
-    ratio = m / np.where(s > 0, s, 1.0)
-    # E|g| of a normal g, and its variance
-    means = np.where(
-        s > 0, s * np.sqrt(2 / np.pi) * np.exp(-0.5 * ratio**2) + m * (1 - 2 * ndtr(-ratio)), np.abs(m)
-    )
-    if joint:
-        draws = np.abs(belief.sample(_DRAWS, random_state=0)).mean(axis=0)
-        uncertain = draws.var(axis=-1)
+    m, count = belief.location, len(belief.location)
+    signs = np.sign(m)
+    if belief.covariance is None:
+        uncertain = ((signs * belief.scale) ** 2).sum(axis=0) / count**2
     else:
-        uncertain = np.maximum(m**2 + s**2 - means**2, 0.0).sum(axis=0) / len(m) ** 2
-    by_choice = left_out * means.var(axis=0) / len(m)
-    return np.stack([means.mean(axis=0), np.sqrt(uncertain + by_choice)])
+        uncertain = (signs * (belief.covariance @ signs)).sum(axis=0) * belief.output_scale**2 / count**2
+    by_choice = left_out * np.abs(m).var(axis=0) / count
+    return np.stack([np.abs(m).mean(axis=0), np.sqrt(np.maximum(uncertain, 0.0) + by_choice)])
 
 
 def _has_derivatives(model: FittedModel, point: Floats) -> bool:
@@ -158,14 +154,14 @@ def _has_derivatives(model: FittedModel, point: Floats) -> bool:
     return True
 
 
-def _in_words(ratio: float) -> str:
-    """What a length scale says, in standard deviations of its column."""
+def _in_words(effect: float, ratio: float) -> str:
+    """Words for an effect, as a share of the largest, and a length scale, in standard deviations of its column."""
+    if effect < _NEGLIGIBLE:
+        return "hardly matters"
     if not np.isfinite(ratio):
-        return "its length scale says nothing"
-    if ratio > 30:
-        return "hardly matters, or only as a straight line"
+        return "matters, but not by nearness"
     if ratio > 5:
-        return "close to a straight line over the data"
+        return "bends little over the data"
     if ratio > 1:
         return "bends slowly over the data"
     if ratio > 0.2:

@@ -45,7 +45,7 @@ class Training(NamedTuple):
 
 def read_training(
     estimator: Any,
-    X: ArrayLike,
+    X: Any,
     y: ArrayLike,
     noise_variance: ArrayLike | None,
     groups: ArrayLike | None = None,
@@ -193,6 +193,6 @@ def read_functionals(estimator: Any, X: Any) -> Functionals | None:
     return found
 
 
-def read_points(estimator: Any, X: ArrayLike) -> Floats:
+def read_points(estimator: Any, X: Any) -> Floats:
     """Test points, with the columns that the estimator was fitted to."""
     return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64, order="C"))

@@ -26,7 +26,17 @@ from compositegp.estimators.importances import Importances, find_importances
 from compositegp.estimators.inputs import read_functionals, read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
-from compositegp.functionals import find_functionals, lift, matching_mean, plain_kernel
+from compositegp.functionals import (
+    MEAN,
+    PointsLike,
+    at,
+    find_functionals,
+    lift,
+    matching_mean,
+    part,
+    part_names,
+    plain_kernel,
+)
 from compositegp.kernels import diagonal
 from compositegp.learning import (
     KernelComparison,
@@ -38,10 +48,10 @@ from compositegp.learning import (
     single_kernel,
 )
 from compositegp.means import Estimated, as_given, as_mean
-from compositegp.posteriors import Belief, prior
+from compositegp.posteriors import Belief, draw_field, prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
-from compositegp.validation import check_noise_variance, check_points
+from compositegp.validation import check_count, check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -50,7 +60,7 @@ _FEATURES = ("n_features_in_", "feature_names_in_")
 class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
 
-    With no more observations than the prediction's `n_neighbors` (512), it predicts as the exact Gaussian process;
+    With up to 2,048 observations, or the prediction's `n_neighbors`, it predicts as the exact Gaussian process;
     with up to 500, averaged over the uncertainty of its hyper-parameters.
 
     Parameters
@@ -94,7 +104,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For random segments and the order in which learning reads them. A number, 0 by default, so that two fits to the
         same data are the same.
     n_jobs : int, optional
-        Processes to use, as in joblib. Results do not depend on it.
+        Processes to use, as in joblib. By default the work is done by threads, on the cores that BLAS may use. Results
+        do not depend on it.
     device : str, optional
         Where to work on the terms: a device that PyTorch knows, such as "cuda" (see `use_device`). Not part of a saved
         model.
@@ -165,7 +176,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         y: ArrayLike,
         noise_variance: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -209,7 +220,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def partial_fit(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         y: ArrayLike,
         noise_variance: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -244,7 +255,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def with_data(
-        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None
+        self, X: PointsLike, y: ArrayLike, noise_variance: ArrayLike | None = None
     ) -> "CompositeGPRegressor":
         """A copy that predicts from other observations of the same process, with everything that was learned.
 
@@ -275,7 +286,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_distribution(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         *,
         joint: bool = False,
         latent: bool = False,
@@ -334,7 +345,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @overload
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: Literal[False] = False,
         return_cov: Literal[False] = False,
         *,
@@ -346,7 +357,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @overload
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
@@ -357,7 +368,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Any: ...
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
@@ -394,6 +405,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         if return_interval is not None and (return_std or return_cov):
             raise RuntimeError("return_interval cannot be requested together with return_std or return_cov.")
+        if not (return_std or return_cov or return_interval is not None or variance != "claimed"):
+            mean = self._mean_alone(X, noise_variance)
+            if mean is not None:
+                return mean
         found = self.predict_distribution(
             X, joint=return_cov, latent=latent, noise_variance=noise_variance, variance=variance
         )
@@ -403,7 +418,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return (found.mean, *found.interval(return_interval))
         return (found.mean, found.std) if return_std else found.mean
 
-    def predict_quantiles(self, X: ArrayLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
+    def predict_quantiles(self, X: PointsLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
         """Quantiles of the target: shape (M, len(q)), or (M,) for a single number.
 
         Parameters
@@ -415,7 +430,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_distribution(X, **options).quantile(np.asarray(q, dtype=np.float64))
 
-    def predict_interval(self, X: ArrayLike, level: float = 0.95, **options: Any) -> tuple[Floats, Floats]:
+    def predict_interval(self, X: PointsLike, level: float = 0.95, **options: Any) -> tuple[Floats, Floats]:
         """Ends of the central interval that holds the target with probability `level`: two arrays of shape (M,).
 
         Parameters
@@ -428,7 +443,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_distribution(X, **options).interval(level)
 
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, **options: Any) -> Floats:
+    def sample_y(self, X: PointsLike, n_samples: int = 1, random_state: Any = 0, **options: Any) -> Floats:
         """Draw joint samples at `X`, all of which is one group: shape (M, n_samples), or (M, t, n_samples).
 
         Parameters
@@ -440,6 +455,43 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             As for `predict_distribution`.
         """
         return self.predict_distribution(X, joint=True, **options).sample(n_samples, random_state)
+
+    def sample_field(
+        self, X: ArrayLike, n_samples: int = 1, random_state: int = 0, *, latent: bool = False
+    ) -> Floats:
+        """Draw joint samples at any number of points, as for a map: shape (M, n_samples).
+
+        The points are drawn group after group, each group given the nearest observations and the nearest points drawn
+        before. Every point has the distribution that `predict_distribution` gives it; the dependence between points is
+        that of the Gaussian process.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        n_samples : int
+        random_state : int
+            The draws depend on this and on `X` alone.
+        latent : bool
+            As for `predict_distribution`: False adds the noise of new observations, independent at every point.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 300)[:, None]
+        >>> model = CompositeGPRegressor().fit(X[::2], np.sin(X[::2, 0]))
+        >>> model.sample_field(X, 5).shape
+        (300, 5)
+        """
+        count, seed = check_count(n_samples, "n_samples"), check_count(random_state, "random_state", least=0)
+        self._model = model = self._model_with_data("sample_field").tuned(self.n_jobs)
+        Z = read_points(self, X)
+        if model.y.ndim > 1:
+            raise ValueError(f"sample_field draws one output; the model has {model.y.shape[1]}. Use sample_y.")
+        found = draw_field(model.data, Z, count, seed)
+        noise = new_noise(model.kernel, Z, latent, None)
+        rng = np.random.default_rng([seed, 3])
+        added = np.sqrt(noise)[:, None] * rng.standard_normal(found.draws.shape) if noise.any() else 0.0
+        scores = (found.draws + added - found.mean[:, None]) / np.sqrt(found.variance + noise)[:, None]
+        return self.predict_distribution(X, latent=latent).of_normal_scores(scores)
 
     def validate(self, *, random_state: int = 100) -> ValidationReport:
         """How good predictions are, near the data and in gaps, from training data alone.
@@ -498,6 +550,38 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with self._on_device():
             self._model = model = model.tuned(self.n_jobs)
             return model.left_out(self.n_jobs)
+
+    def parts(self, X: PointsLike) -> dict[str, PredictiveDistribution]:
+        """What each part of a sum kernel, and the mean function, contributes to the prediction: their means add up.
+
+        With `Nearest` the sum is that of ``predict``; with `CompositeSum` it is that of ``functionals.at(X)``,
+        predicted together with its parts. With a `target_transform` parts are those of the transformed target.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+
+        Returns
+        -------
+        dict of str to PredictiveDistribution
+            By the names of `functionals.part_names`, and "mean" at last; without noise. For their joint covariance ask
+            ``predict_distribution`` for a list of `functionals.part`, with ``joint=True``.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+        >>> X = np.linspace(0, 9, 50)[:, None]
+        >>> kernel = 1.0 * RBF(0.5) + 1.0 * RBF(5.0) + WhiteKernel(0.01)
+        >>> model = CompositeGPRegressor(kernel, learning=None).fit(X, np.sin(X[:, 0]))
+        >>> parts = model.parts(X)
+        >>> list(parts), bool(np.allclose(sum(part.mean for part in parts.values()), model.predict(X)))
+        (['k1__k1', 'k1__k2', 'mean'], True)
+        """
+        names = [*part_names(self.kernel_), MEAN]
+        points = at(X)
+        found = self.predict_distribution([part(points, name) for name in names], latent=True)
+        count = len(points)
+        return {name: found[number * count : (number + 1) * count] for number, name in enumerate(names)}
 
     def importances(self, *, random_state: int = 0) -> Importances:
         """Which columns matter: the average absolute slope of f in each column, with error bars.
@@ -562,7 +646,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The composite's log likelihood at the learned hyper-parameters; computed when asked for."""
         return float(self.log_marginal_likelihood())
 
-    def analyze(self, X: ArrayLike, **options: Any) -> Report:
+    def analyze(self, X: PointsLike, **options: Any) -> Report:
         """What the approximation costs at test points `X`, predicted as one group, against the exact Gaussian process.
 
         Claimed and actual error, excess error and information, and a verdict for each point: see `analysis.compare`,
@@ -671,6 +755,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.empty(0), np.empty((0, 0))
         estimate = as_given(estimate)
         return np.asarray(estimate.coefficients), np.asarray(estimate.covariance)
+
+    def _mean_alone(self, X: Any, noise_variance: Any) -> Floats | None:
+        """The mean without the cost of variances, which it does not need; None where it does."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        with self._on_device():
+            if read_functionals(self, X) is not None:
+                return None
+            points = read_points(self, X)
+            self._model = model = self._current().tuned(self.n_jobs)
+            check_noise_variance(noise_variance, len(points))
+            return model.predict_mean(points, self.n_jobs)
 
     def _prior_distribution(self, X: Any, joint: bool, latent: bool, noise_variance: Any) -> PredictiveDistribution:
         """Prediction by the prior, where that is known before any data."""

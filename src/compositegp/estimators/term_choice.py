@@ -11,10 +11,10 @@ from compositegp.backend import Floats, Indices, RandomState
 from compositegp.composite import (
     SCHEMES,
     Composite,
+    EarlierPoints,
     Observations,
     by_labels,
     check_composite,
-    nearest_earlier,
     partition,
 )
 from compositegp.functionals import plain_kernel, plain_points
@@ -73,7 +73,7 @@ class TermChoice:
         if len(segments) == 1 or not self.conditioning_size:
             return Composite.of_segments(segments)
         numbers = np.arange(len(segments))
-        given = nearest_earlier(in_length_scales(kernel, X), segments, self.conditioning_size, numbers)
+        given = EarlierPoints(X, segments, self.conditioning_size).of(numbers, kernel)
         return Composite.conditional_blocks(segments, given, numbers)
 
     def source(self, data: Observations, labels: ArrayLike | None, conditioned: bool) -> LocalSegments:

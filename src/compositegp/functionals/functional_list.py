@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Booleans, Floats, Indices
 from compositegp.functionals.part_kernels import MEAN, WHOLE
@@ -230,3 +231,7 @@ def of_points(points: Floats, feature_names: tuple[Any, ...] | None = None) -> F
         (WHOLE,),
         feature_names,
     )
+
+
+PointsLike: TypeAlias = ArrayLike | Functionals | Sequence[Functionals]
+"""What functions take as points: points (n, d), functionals, or a list of functionals."""

@@ -17,6 +17,7 @@ from compositegp.backend import Array, Floats, like
 from compositegp.kernels.bounds import largest_covariance
 from compositegp.kernels.data_scale import DataScale, typical_values
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.length_scales import metric
 from compositegp.kernels.noise import noise_variance
 from compositegp.kernels.stationary import PROFILES
 from compositegp.kernels.storable import register_storable
@@ -188,6 +189,12 @@ def _linearize(kernel: RotatedMatern, X: Array) -> Linearized:
         "stretch": lambda: -0.5 * slope * (2 * h * a * sum_of_squares - a * g * along - h * difference),
     }
     return Linearized.of_matrices(value, [derivatives[name] for name in free_hyperparameters(kernel, *_NAMES)])
+
+
+@rule(metric, RotatedMatern, inherited=True)
+def _metric(kernel: RotatedMatern, d: int) -> tuple[float, Floats]:
+    # Of equal axes: for where learning begins. Nearness itself is that of the views.
+    return metric(kernel.inside, d)
 
 
 @rule(largest_covariance, RotatedMatern)

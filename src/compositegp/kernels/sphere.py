@@ -82,6 +82,13 @@ class OnSphere(Warped, KernelWrapper):
         )
 
 
+@rule(metric, OnSphere, inherited=True)
+def _metric(kernel: OnSphere, d: int) -> tuple[float, Floats]:
+    # In degrees, as they are at the equator: for where learning begins. Nearness itself is that of the views.
+    variance, inverse_squares = metric(kernel.kernel, 3)
+    return variance, np.full(d, inverse_squares.mean() * np.deg2rad(kernel.radius) ** 2)
+
+
 @rule(largest_covariance, OnSphere)
 def _largest(kernel: OnSphere, gaps: Floats) -> Floats:
     inverse_squares = metric(kernel.kernel, 3)[1]

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, Indices, pseudo_invert_information, warn_caller
 from compositegp.composite import CONDITIONING_SIZE, Composite, Observations, total_score
-from compositegp.functionals import plain_kernel
+from compositegp.functionals import PointsLike, plain_kernel
 from compositegp.kernels import DataScale
 from compositegp.learning.composite_likelihood import CompositeLikelihood
 from compositegp.learning.fisher_average import FisherAverage
@@ -41,7 +41,7 @@ def as_learning_method(learning: Any) -> LearningMethod:
 
 def learn(
     kernel: Kernel,
-    X: ArrayLike,
+    X: PointsLike,
     y: ArrayLike,
     terms: Composite | list[Indices],
     *,

@@ -8,7 +8,7 @@ from joblib import effective_n_jobs
 from numpy.linalg import LinAlgError
 from scipy.spatial import KDTree
 
-from compositegp.backend import Array, Floats, Indices, current_device, fetch
+from compositegp.backend import Array, Floats, Indices, available_threads, current_device, fetch
 
 _MOST_DISTANCES = 2**40  # computed on a device rather than left to the tree
 _SPARE = 16  # candidates beyond those wanted, among which the nearest are found by exact distances
@@ -47,7 +47,7 @@ class NeighborSearch:
         found = self._by_distances(centres, count)
         if found is not None:
             return found[1]
-        indices = self._tree.query(centres, k=[*range(1, count + 1)], workers=effective_n_jobs(n_jobs))[1]
+        indices = self._tree.query(centres, k=[*range(1, count + 1)], workers=_workers(n_jobs))[1]
         if indices.max(initial=0) == len(self.points):  # the tree's mark for a point at an infinite distance
             raise LinAlgError(
                 "Distances between the observations and the test points are beyond double precision. Scale the inputs."
@@ -79,7 +79,7 @@ class NeighborSearch:
         found = self._by_distances(centres, rank)
         if found is not None:
             return np.asarray(found[0][:, -1])
-        return np.asarray(self._tree.query(centres, k=[rank], workers=effective_n_jobs(n_jobs))[0][:, 0])
+        return np.asarray(self._tree.query(centres, k=[rank], workers=_workers(n_jobs))[0][:, 0])
 
     def _by_distances(self, centres: Floats, count: int) -> tuple[Floats, Any] | None:
         """Distances and positions of the nearest, on the device; None where there is none, or it is not up to it."""
@@ -112,3 +112,7 @@ class NeighborSearch:
     def __getstate__(self) -> dict[str, Any]:
         """The points alone."""
         return {"points": self.points, "_sent": {}}
+
+
+def _workers(n_jobs: int | None) -> int:
+    return available_threads() if n_jobs is None else effective_n_jobs(n_jobs)

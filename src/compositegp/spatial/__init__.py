@@ -3,6 +3,8 @@
 Needs xarray (``pip install 'compositegp[spatial]'``).
 """
 
+from compositegp.spatial.baselines import MapScores, score_map
+from compositegp.spatial.cautions import cautions_about
 from compositegp.spatial.filling import choose_variable, fill, learn_raster
 from compositegp.spatial.kriging import krige, learn_stations
 from compositegp.spatial.map_model import MapModel
@@ -12,7 +14,9 @@ from compositegp.spatial.stations import Stations, read_station_file
 
 __all__ = [
     "MapModel",
+    "MapScores",
     "Stations",
+    "cautions_about",
     "choose_variable",
     "draw_filled",
     "draw_stations",
@@ -22,5 +26,6 @@ __all__ = [
     "learn_stations",
     "open_raster",
     "read_station_file",
+    "score_map",
     "write_raster",
 ]

@@ -92,9 +92,9 @@ def fill(
     Examples
     --------
     >>> import xarray as xr
-    >>> rows, columns = np.mgrid[0:30, 0:40]
+    >>> rows, columns = np.mgrid[0:20, 0:25]
     >>> field = xr.DataArray(np.sin(rows / 5) + np.cos(columns / 7), dims=("y", "x"), name="height")
-    >>> filled = fill(field.where((rows < 10) | (columns > 15)))
+    >>> filled = fill(field.where((rows < 8) | (columns > 12)))
     >>> float(abs(filled["mean"] - field).max()) < 0.2, float(filled["std"].min())
     (True, 0.0)
     """
@@ -145,10 +145,10 @@ def learn_raster(
     Examples
     --------
     >>> import xarray as xr
-    >>> rows, columns = np.mgrid[0:30, 0:40]
+    >>> rows, columns = np.mgrid[0:20, 0:25]
     >>> field = xr.DataArray(np.sin(rows / 5) + np.cos(columns / 7), dims=("y", "x"), name="height")
-    >>> learn_raster(field.where((rows < 10) | (columns > 15))).n_observed
-    1020
+    >>> learn_raster(field.where((rows < 8) | (columns > 12))).n_observed
+    344
     """
     array, values, grid = _read(data, variable, x, y, time, sphere, covariates)
     return learn_from_raster(
