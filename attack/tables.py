@@ -21,7 +21,10 @@ def tables(budget: Budget, rows: dict[str, Figures]) -> None:
     """The verbs regress and forecast, on changed files."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        verbs = {"tables for regress": _Regress(folder), "tables for forecast": _Forecast(folder)}
+        verbs: dict[str, _Regress | _Forecast] = {
+            "tables for regress": _Regress(folder),
+            "tables for forecast": _Forecast(folder),
+        }
         cases = [(verb, change) for verb, kind in verbs.items() for change in kind.changes]
         order = np.random.default_rng(budget.seed).permutation(len(cases))
         for number, rng in budget.cases("tables"):
