@@ -179,6 +179,17 @@ class TestTimes:
             read_series("s.csv", "t", "y", [])
         assert message in str(error.value)
 
+    @pytest.mark.parametrize(
+        ("text", "hour"), [("12:30 AM", 0), ("1:30 am", 1), ("12:30PM", 12), ("11:30 p.m.", 23), ("13:30", 13)]
+    )
+    def test_halves_of_the_day(self, text, hour):
+        assert TimeFormat().read(f"2024-02-01 {text}") == pd.Timestamp(f"2024-02-01 {hour:02d}:30")
+
+    @pytest.mark.parametrize("text", ["13:30 PM", "25:30 PM", "12:60 AM"])
+    def test_hours_that_there_are_not(self, text):
+        with pytest.raises(ValueError, match="is not a time"):
+            TimeFormat().read(f"2024-02-01 {text}")
+
     def test_the_day_before_and_after_the_month(self):
         pd.DataFrame({"t": ["13/02/2024", "02/14/2024"], "y": 1.0}).to_csv("s.csv", index=False)
         with pytest.raises(
@@ -391,3 +402,51 @@ class TestBeforeTheWork:
             command(*SERIES, "3", "--save", "m.cgp")
         assert not left.exists()
         assert (in_a_folder / ".m.cgp.mine.tmp").exists()
+
+
+class TestMaps:
+    """The verbs for maps read tables and check outputs as the others do."""
+
+    @pytest.fixture(autouse=True)
+    def no_learning(self, monkeypatch):
+        pytest.importorskip("xarray")
+        learned = []
+
+        def learn(table, **_):
+            learned.append(table)
+            raise CommandError("learning began")
+
+        monkeypatch.setattr("compositegp.spatial.learn_stations", learn)
+        return learned
+
+    def test_stations_in_other_formats(self, in_a_folder, no_learning):
+        (in_a_folder / "s.csv").write_text("x;y;z\n1,5;2,25;3\n2,5;3,25;4\n")
+        done = command("map", "s.csv", "--x", "x", "--y", "y", "--target", "z", "--count", "5")
+        assert "learning began" in done.err
+        np.testing.assert_array_equal(no_learning[0], [[1.5, 2.25, 3], [2.5, 3.25, 4]])
+
+    @pytest.mark.parametrize(
+        ("content", "options", "message"),
+        [
+            ("x,y,z\n1,5,2,25,3\n", [], "line 2 of s.csv has 5 cells, and the header has 3"),
+            ("x,y,z\n1,2,3\n", ["--out", "s.csv"], "--out s.csv is a file. Give a folder."),
+            ("x,y,z\n1,2,3\n", ["--decimal", ";"], "--decimal must be a point or a comma"),
+        ],
+    )
+    def test_what_is_refused(self, in_a_folder, no_learning, content, options, message):
+        (in_a_folder / "s.csv").write_text(content)
+        done = command("map", "s.csv", "--x", "x", "--y", "y", "--target", "z", "--count", "5", *options)
+        assert done.code in (1, 2)
+        assert message in done.err
+        assert not no_learning
+
+    def test_fill_checks_its_outputs_first(self, in_a_folder):
+        (in_a_folder / "r.nc").write_text("is never read")
+        for options, message in (
+            (["--out", "no/r.nc"], "--out no/r.nc cannot be written: the folder"),
+            (["--out", "r.nc"], "--out r.nc is a file that is read."),
+            (["--out", "o.nc", "--picture", "no/p.png"], "--picture no/p.png cannot be written: the folder"),
+        ):
+            done = command("fill", "r.nc", *options)
+            assert done.code == 1
+            assert message in done.err
