@@ -20,7 +20,7 @@ from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
 from compositegp.learning.warm_starts import warm_starts
 
-_FIRST_POINTS = 2048  # points that all the candidates are compared on
+_FIRST_POINTS = 3072  # points that all the candidates are compared on
 _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
