@@ -17,7 +17,7 @@ from attack.figures import Figures, as_table
 
 BEGIN, END = "<!-- figures of make attack -->", "<!-- end of the figures -->"
 """Marks in a Markdown file between which the figures are written."""
-_GRACE = 150.0  # seconds after its time in which a part has to end: its last case, and what it has to prepare
+_GRACE = 300.0  # seconds after its time in which a part has to end: its last case, and what it has to prepare
 _MEMORY = 6 * 2**30  # bytes that a part may use
 
 

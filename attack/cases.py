@@ -54,7 +54,7 @@ class Budget:
             number += 1
 
     def share(self, part: float) -> "Budget":
-        """A part of the budget."""
+        """A part of the budget, or a multiple of it."""
         most = None if self.most is None else max(1, round(part * self.most))
         return Budget(self.seed, part * self.seconds, most, self.only)
 

@@ -50,7 +50,7 @@ def _data(rng: np.random.Generator, n: int = 200) -> tuple[Any, Any, Any]:
 
 
 def _model(rng: np.random.Generator, **options: Any) -> CompositeGPRegressor:
-    method = [Nearest(40), CompositeSum(), "rbcm", "fitc"][int(rng.integers(4))]
+    method: Any = [Nearest(40), CompositeSum(), "rbcm", "fitc"][int(rng.integers(4))]
     return CompositeGPRegressor(prediction=method, segment_size=50, learning="fisher_average", **options)
 
 

@@ -44,8 +44,8 @@ class _World:
         self._start = folder / "start.cgp"
         model = CompositeGPForecaster(n_neighbors=200, learning="fisher_average").fit(self.y[:_KNOWN])
         model.save(self._start, time="t", target="y", horizon=2)
-        self._parent, self._commands = folder, []
-        self.folder = folder
+        self._commands: list[Command] = []
+        self._parent = self.folder = folder
 
     def played(self, scene: Callable[["_World", np.random.Generator], Ended], rng: np.random.Generator) -> Ended:
         """Play a scene."""

@@ -105,6 +105,18 @@ class TestForecast:
         assert set(found) == {"forecast", "model", "notes", "cost", "files"}
         assert "\x1b" not in done.err  # no progress bars where there is no terminal
 
+    def test_averages_by_day(self, tmp_path):
+        rows(24 * 8).to_csv(tmp_path / "series.csv", index=False)
+        options = [*SERIES[:4], "--horizon", "36h", "--aggregate", "day", "--report", "--json", "--out", tmp_path]
+        done = command("forecast", tmp_path / "series.csv", *options)
+        assert done.code == 0, done.err
+        found = json.loads(done.out)["averages"]
+        hourly = pd.read_csv(tmp_path / "forecast.csv", index_col=0, parse_dates=True)["mean"]
+        assert [day["steps"] for day in found] == [24, 12]
+        assert found[0]["mean"] == pytest.approx(hourly[:24].mean(), rel=1e-6)
+        assert len(pd.read_csv(tmp_path / "forecast_by_day.csv")) == 2
+        assert "Averages by day" in (tmp_path / "report.html").read_text()
+
     def test_takes_the_future_at_its_times(self, tmp_path):
         table = rows(24 * 9)
         table["heat"] = np.random.default_rng(1).normal(size=len(table))

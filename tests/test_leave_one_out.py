@@ -43,7 +43,7 @@ def test_exact_gaussian_process(data, mean, local_mean):
     np.testing.assert_allclose((found.mean, found.std), refitted(X, y, range(40), **options), rtol=rtol)
 
 
-def test_noise_of_points_and_weights(data, rng):
+def test_noise_of_points_and_weights(data, rng, device):
     X, y = data
     noise, weights = rng.uniform(0, 2, size=40), rng.uniform(0.3, 3, size=40)
     options = {"kernel": KERNEL, "learning": None, "mean": "constant"}
@@ -85,7 +85,7 @@ def test_data_without_noise(rng):
 
 
 @pytest.mark.parametrize("calibration", [None, "local"])
-def test_nearest_neighbors(rng, calibration):
+def test_nearest_neighbors(rng, calibration, device):
     """Each point is predicted from its neighbors without itself, as by a model without it."""
     X = rng.uniform(0, 12, size=(300, 2))
     y = np.sin(X[:, 0]) + 0.5 * rng.normal(size=300)

@@ -81,6 +81,7 @@ class TestTextFormat:
             ("a,y\n1,344,1,0719\n", "line 2 of t.csv has 4 cells, and the header has 2."),
             ("a,y\n1,2\n3,4\n5,6,7\n", "line 4 of t.csv has 3 cells, and the header has 2."),
             ("a,y\n" + "1,2\n" * 20_000 + "5,6,7\n", "line 20002 of t.csv has 3 cells"),
+            ("a,b,y\n1,2,3\n4,5\n", "line 3 of t.csv has 2 cell(s), and the header has 3: it is cut off"),
             ("x\n1,5\n", "line 2 of t.csv has 2 cells, and the header has 1."),
             ("t;y, mg\n1;2,5\n2;3,5\n", "can be separated by ',' and by ';'. Give --separator."),
             (
@@ -95,7 +96,7 @@ class TestTextFormat:
                 'a,y\n1,1.5\n2,"2,5"\n3,3.5\n',
                 "column 'y' of t.csv has commas in its numbers, such as '2,5' beside decimal points. Give --decimal",
             ),
-            ('a,y\n1,2\n"3,4\n5,6\n', "cannot be read as CSV: a quote that begins near row 2 does not end"),
+            ('a,y\n1,2\n"3,4\n5,6\n', "cannot be read as CSV: a quote that begins in line 3 does not end"),
             (b"a,y\n\xe9,2\n", "cannot be read as CSV: it is not in UTF-8. Give --encoding, such as latin-1"),
             ("a,y\n1,2\n".encode("utf-16-le"), "it is not text, or not UTF-8. Give --encoding, such as utf-16."),
             ("\n \n", "t.csv is empty"),
@@ -177,6 +178,17 @@ class TestTimes:
         with pytest.raises(CommandError) as error:
             read_series("s.csv", "t", "y", [])
         assert message in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("text", "hour"), [("12:30 AM", 0), ("1:30 am", 1), ("12:30PM", 12), ("11:30 p.m.", 23), ("13:30", 13)]
+    )
+    def test_halves_of_the_day(self, text, hour):
+        assert TimeFormat().read(f"2024-02-01 {text}") == pd.Timestamp(f"2024-02-01 {hour:02d}:30")
+
+    @pytest.mark.parametrize("text", ["13:30 PM", "25:30 PM", "12:60 AM"])
+    def test_hours_that_there_are_not(self, text):
+        with pytest.raises(ValueError, match="is not a time"):
+            TimeFormat().read(f"2024-02-01 {text}")
 
     def test_the_day_before_and_after_the_month(self):
         pd.DataFrame({"t": ["13/02/2024", "02/14/2024"], "y": 1.0}).to_csv("s.csv", index=False)
@@ -270,7 +282,7 @@ class TestColumns:
     def test_more_columns_than_memory_holds_are_refused_before_they_are_read(self, monkeypatch):
         monkeypatch.setattr(resources, "physical_memory", lambda: 10**9)
         names = ",".join(f"c{number}" for number in range(20_000))
-        done = regress(f"{names},y\nthis line is never read\n")
+        done = regress(f"{names},y\n{',' * 20_000}\n")
         assert done.code == 1
         assert done.err.startswith(
             "error: learning from the 20,000 columns of a.csv would take about 10 GB of memory"
@@ -390,3 +402,51 @@ class TestBeforeTheWork:
             command(*SERIES, "3", "--save", "m.cgp")
         assert not left.exists()
         assert (in_a_folder / ".m.cgp.mine.tmp").exists()
+
+
+class TestMaps:
+    """The verbs for maps read tables and check outputs as the others do."""
+
+    @pytest.fixture(autouse=True)
+    def no_learning(self, monkeypatch):
+        pytest.importorskip("xarray")
+        learned = []
+
+        def learn(table, **_):
+            learned.append(table)
+            raise CommandError("learning began")
+
+        monkeypatch.setattr("compositegp.spatial.learn_stations", learn)
+        return learned
+
+    def test_stations_in_other_formats(self, in_a_folder, no_learning):
+        (in_a_folder / "s.csv").write_text("x;y;z\n1,5;2,25;3\n2,5;3,25;4\n")
+        done = command("map", "s.csv", "--x", "x", "--y", "y", "--target", "z", "--count", "5")
+        assert "learning began" in done.err
+        np.testing.assert_array_equal(no_learning[0], [[1.5, 2.25, 3], [2.5, 3.25, 4]])
+
+    @pytest.mark.parametrize(
+        ("content", "options", "message"),
+        [
+            ("x,y,z\n1,5,2,25,3\n", [], "line 2 of s.csv has 5 cells, and the header has 3"),
+            ("x,y,z\n1,2,3\n", ["--out", "s.csv"], "--out s.csv is a file. Give a folder."),
+            ("x,y,z\n1,2,3\n", ["--decimal", ";"], "--decimal must be a point or a comma"),
+        ],
+    )
+    def test_what_is_refused(self, in_a_folder, no_learning, content, options, message):
+        (in_a_folder / "s.csv").write_text(content)
+        done = command("map", "s.csv", "--x", "x", "--y", "y", "--target", "z", "--count", "5", *options)
+        assert done.code in (1, 2)
+        assert message in done.err
+        assert not no_learning
+
+    def test_fill_checks_its_outputs_first(self, in_a_folder):
+        (in_a_folder / "r.nc").write_text("is never read")
+        for options, message in (
+            (["--out", "no/r.nc"], "--out no/r.nc cannot be written: the folder"),
+            (["--out", "r.nc"], "--out r.nc is a file that is read."),
+            (["--out", "o.nc", "--picture", "no/p.png"], "--picture no/p.png cannot be written: the folder"),
+        ):
+            done = command("fill", "r.nc", *options)
+            assert done.code == 1
+            assert message in done.err

@@ -64,9 +64,14 @@ def run(
     require_packages("xarray", "pandas", "matplotlib", extra="spatial")
     require_packages("jinja2")
     from compositegp.cli.map_report import write_map_report
+    from compositegp.cli.resources import check_output_file
     from compositegp.spatial import choose_variable, draw_filled, fill, learn_raster, open_raster, write_raster
     from compositegp.storage import write_atomically
 
+    check_output_file(out, "--out", [file], may_be_folder=out.suffix == ".zarr")
+    for path, option in ((picture, "--picture"), (report, "--report")):
+        if path is not None:
+            check_output_file(path, option, [file, out])
     began = clock.perf_counter()
     data = open_raster(file, variable)
     array = choose_variable(data, variable)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "compositegp forecast nox.csv --time timestamp --target nox --horizon 24h --log --out forecast/",
     "compositegp forecast nox.csv.gz --time timestamp --target nox --horizon 24h --log --backtest 30 --report",
+    "compositegp forecast nox.csv --time timestamp --target nox --horizon 7d --log --aggregate day",
     "compositegp forecast load.parquet --time t --target load --horizon 48 --season day --season week --save load.cgp",
 )
 _QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
@@ -47,6 +48,7 @@ class _Results(NamedTuple):
     model: list[str]
     notes: list[str]
     cost: str
+    averages: "pd.DataFrame | None" = None
 
 
 def run(
@@ -76,6 +78,10 @@ def run(
     quantile: Annotated[
         list[float] | None,
         typer.Option(metavar="Q", help="Quantile besides 0.025, 0.25, 0.5, 0.75 and 0.975. Repeatable."),
+    ] = None,
+    aggregate: Annotated[
+        Literal["hour", "day", "week", "month", "year"] | None,
+        typer.Option(help="Forecast the averages over these periods too, with error bars of their own."),
     ] = None,
     backtest: Annotated[
         int, typer.Option(min=0, metavar="N", help="Score forecasts of the last N horizons of the file.")
@@ -108,7 +114,7 @@ def run(
     from compositegp.cli.series_files import read_future_columns, read_series
     from compositegp.cli.text_format import TextFormat
     from compositegp.cli.time_columns import TimeFormat
-    from compositegp.forecasting import CompositeGPForecaster, Timeline, observe, zone_of
+    from compositegp.forecasting import CompositeGPForecaster, Timeline, aggregate_forecast, observe, zone_of
 
     # All that can be wrong with the options and the files is reported before anything takes long.
     text_format = TextFormat.of_options(separator, decimal, encoding)
@@ -121,7 +127,9 @@ def run(
     if extra and future is not None:
         places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
         future_columns = read_future_columns(future, time, extra, places, timeline, text_format, series.time_format)
-    check_output_folder(out, ["forecast.csv", "forecast.png", *(["report.html"] if report else [])], [file, future])
+    names = ["forecast.csv", "forecast.png", *(["report.html"] if report else [])]
+    names += [] if aggregate is None else [f"forecast_by_{aggregate}.csv"]
+    check_output_folder(out, names, [file, future])
     if save is not None:
         check_model_file(save, [file, future])
 
@@ -135,8 +143,11 @@ def run(
         note(text)
     forecast = model.predict(horizon, quantiles, future_columns)
     forecast.index.name = time
+    averages = (
+        None if aggregate is None else aggregate_forecast(model, horizon, aggregate, quantiles, future_columns)
+    )
     cost = "Not computed for models with further columns." if extra else _cost(model, timeline, stamps, steps)
-    results = _Results(forecast, scores, model.describe(), model.notes_, cost)
+    results = _Results(forecast, scores, model.describe(), model.notes_, cost, averages)
     files = _write(results, series.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
@@ -203,6 +214,9 @@ def _write(results: _Results, history: "pd.Series", title: str | None, out: Path
     from compositegp.storage import write_atomically
 
     files = {"table": out / "forecast.csv", "picture": out / "forecast.png"}
+    if results.averages is not None:
+        files["averages"] = out / f"forecast_by_{results.averages.index.name}.csv"
+        write_atomically(files["averages"], results.averages.to_csv(float_format="%.10g").encode())
     write_atomically(files["table"], results.forecast.to_csv(float_format="%.10g").encode())
     zone = results.forecast.index.tz
     picture = draw_forecast(
@@ -219,6 +233,10 @@ def _print(results: _Results, files: dict[str, Path], as_json: bool) -> None:
     """Print the results for people or for programs."""
     with Output(as_json) as output:
         output.frame(results.forecast, results.forecast.index.name)
+        if results.averages is not None:
+            output.line(f"\naverages by {results.averages.index.name}:")
+            output.frame(results.averages, results.averages.index.name)
+            output.result("averages", results.averages)
         output.line("\n" + "\n".join(results.model))
         output.line("\n" + results.cost)
         if results.scores is not None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from compositegp.cli.map_options import Above, Covariates, Latent, Quantiles, SphereChoice, sphere_of
-from compositegp.cli.options import Jobs, JsonFlag, LogFlag
+from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, LogFlag, Separator
 from compositegp.cli.output import Output, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
 
@@ -41,11 +41,17 @@ def run(
     log: LogFlag = False,
     quantile: Quantiles = None,
     above: Above = None,
+    samples: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Joint draws of the field, which honor the stations.")
+    ] = 0,
     latent: Latent = False,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path("map"),
     report: Annotated[
         bool, typer.Option("--report", help="Write one HTML page with pictures, model and scores.")
     ] = False,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
@@ -61,6 +67,9 @@ def run(
     if covariate and template is None:
         raise UsageError("--covariate needs --template: a raster with the covariate's values on the map.")
     from compositegp.cli.map_report import write_map_report
+    from compositegp.cli.resources import check_output_folder
+    from compositegp.cli.tables import read_table
+    from compositegp.cli.text_format import TextFormat
     from compositegp.spatial import (
         draw_stations,
         krige,
@@ -71,8 +80,11 @@ def run(
     )
     from compositegp.storage import write_atomically
 
+    text_format = TextFormat.of_options(separator, decimal, encoding)
+    check_output_folder(out, ["map.nc", "map.png", *(["report.html"] if report else [])], [file, template])
     began = clock.perf_counter()
-    table = read_station_file(file)
+    is_geojson = {".geojson", ".json"} & {ending.lower() for ending in file.suffixes}
+    table = read_station_file(file) if is_geojson else read_table(file, text_format)
     table.attrs["units"] = {target: unit} if unit else {}
     cells: dict[str, Any] = {"count": count} if count is not None else {"grid": grid}
     covariates: Any = covariate or ()
@@ -104,11 +116,11 @@ def run(
         support="cell" if support else None,
         quantiles=quantile or (0.05, 0.5, 0.95),
         above=above,
+        samples=samples,
         latent=latent,
         model=model,
         verbose=True,
     )
-    out.mkdir(parents=True, exist_ok=True)
     files = {"layers": out / "map.nc", "picture": out / "map.png"}
     write_raster(field, files["layers"])
     picture = draw_stations(stations, field, unit)

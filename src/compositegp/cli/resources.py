@@ -11,7 +11,9 @@ from compositegp.storage import locked, remove_leftovers
 _GIGABYTE = 1e9
 
 
-def check_output_file(path: Path, option: str, inputs: Iterable[Path | None] = ()) -> None:
+def check_output_file(
+    path: Path, option: str, inputs: Iterable[Path | None] = (), *, may_be_folder: bool = False
+) -> None:
     """Make sure that a file can be written, and remove what killed writers of it left behind.
 
     Parameters
@@ -21,10 +23,12 @@ def check_output_file(path: Path, option: str, inputs: Iterable[Path | None] = (
         The option that names it, for messages.
     inputs : iterable of Path or None
         Files that are read, which must not be overwritten.
+    may_be_folder : bool
+        Whether what is written is a folder, such as a Zarr store.
     """
-    if path.is_dir():
+    if path.is_dir() and not may_be_folder:
         raise CommandError(f"{option} {path} is a folder. Give a file.")
-    if path.exists() and not path.is_file():  # a device or a pipe
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe
         return
     folder = path.resolve().parent
     if not folder.is_dir():
@@ -35,7 +39,8 @@ def check_output_file(path: Path, option: str, inputs: Iterable[Path | None] = (
     for other in inputs:
         if other is not None and path.exists() and other.exists() and path.samefile(other):
             raise CommandError(f"{option} {path} is a file that is read. Give another one, so that it is kept.")
-    remove_leftovers(path)
+    if not path.is_dir():
+        remove_leftovers(path)
 
 
 def check_model_file(path: Path, inputs: Iterable[Path | None] = ()) -> None:

@@ -16,6 +16,7 @@ from compositegp.predictive import PredictiveDistribution
 
 _POINTS = 200  # training points at which slopes are predicted
 _JOINT = 1000  # with up to this many observations the slopes at all points are predicted jointly
+_NEGLIGIBLE = 0.01  # effect of a column that hardly matters, over the largest
 _STEP = 0.5  # width of differences, in standard deviations of a column, where f has no derivative
 
 
@@ -70,8 +71,10 @@ class Importances:
 
     @property
     def words(self) -> list[str]:
-        """What the length scale of each column says about f."""
-        return [_in_words(ratio) for ratio in self.length_scales / np.where(self.spreads > 0, self.spreads, 1.0)]
+        """What effect and length scale of each column say about f."""
+        effects = self.effects.reshape(len(self.names), -1).mean(axis=1)
+        ratios = self.length_scales / np.where(self.spreads > 0, self.spreads, 1.0)
+        return [_in_words(*pair) for pair in zip(effects / (effects.max() or 1.0), ratios, strict=True)]
 
     def __repr__(self) -> str:
         what = "slope" if self.is_derivative else "difference over half a standard deviation"
@@ -151,14 +154,14 @@ def _has_derivatives(model: FittedModel, point: Floats) -> bool:
     return True
 
 
-def _in_words(ratio: float) -> str:
-    """What a length scale says, in standard deviations of its column."""
+def _in_words(effect: float, ratio: float) -> str:
+    """Words for an effect, as a share of the largest, and a length scale, in standard deviations of its column."""
+    if effect < _NEGLIGIBLE:
+        return "hardly matters"
     if not np.isfinite(ratio):
-        return "its length scale says nothing"
-    if ratio > 30:
-        return "hardly matters, or only as a straight line"
+        return "matters, but not by nearness"
     if ratio > 5:
-        return "close to a straight line over the data"
+        return "bends little over the data"
     if ratio > 1:
         return "bends slowly over the data"
     if ratio > 0.2:

@@ -1,6 +1,6 @@
 """The estimator: scikit-learn's contract around learning, terms and predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from numbers import Integral
@@ -28,6 +28,7 @@ from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
 from compositegp.functionals import (
     MEAN,
+    Functionals,
     PointsLike,
     at,
     find_functionals,
@@ -48,10 +49,10 @@ from compositegp.learning import (
     single_kernel,
 )
 from compositegp.means import Estimated, as_given, as_mean
-from compositegp.posteriors import Belief, prior
+from compositegp.posteriors import Belief, draw_field, prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
-from compositegp.validation import check_noise_variance, check_points
+from compositegp.validation import check_count, check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -91,7 +92,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "grbcm".
     learning : {"composite_likelihood", "fisher_average"}, object or None
         How hyper-parameters and mean coefficients are learned (see `learn`); ``fisher_average`` is the paper's. Objects
-        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. None leaves the hyper-parameters as they are.
+        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. A function is an optimizer of your own, as
+        scikit-learn takes it (`learning.CustomOptimizer`). None leaves the hyper-parameters as they are.
     segment_size : int
         Observations in a segment, at most.
     segmentation : {"tree", "sequential", "interleaved", "random"} or callable
@@ -152,7 +154,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target_transform: Any = None,
         normalize_y: bool = False,
         prediction: PredictionMethod | str = "nearest",
-        learning: LearningMethod | str | None = "composite_likelihood",
+        learning: LearningMethod | Callable[..., Any] | str | None = "composite_likelihood",
         segment_size: int = SEGMENT_SIZE,
         segmentation: str | CompositeMaker = "tree",
         conditioning_size: int = CONDITIONING_SIZE,
@@ -335,7 +337,9 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 points = read_points(self, X)
             self._model = model = self._current().tuned(self.n_jobs)
             options: Any = {"latent": latent, "joint": joint, "variance": variance, "n_jobs": self.n_jobs}
-            if asked is None or asked.is_point.all():
+            if asked is None and model.watches_functionals:
+                asked = at(points)
+            if asked is None or (asked.is_point.all() and not model.watches_functionals):
                 points = points if asked is None else asked.points
                 extra = check_noise_variance(noise_variance, len(points))
                 return model.predict(points, extra_noise=extra, **options)
@@ -455,6 +459,43 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             As for `predict_distribution`.
         """
         return self.predict_distribution(X, joint=True, **options).sample(n_samples, random_state)
+
+    def sample_field(
+        self, X: ArrayLike, n_samples: int = 1, random_state: int = 0, *, latent: bool = False
+    ) -> Floats:
+        """Draw joint samples at any number of points, as for a map: shape (M, n_samples).
+
+        The points are drawn group after group, each group given the nearest observations and the nearest points drawn
+        before. Every point has the distribution that `predict_distribution` gives it; the dependence between points is
+        that of the Gaussian process.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        n_samples : int
+        random_state : int
+            The draws depend on this and on `X` alone.
+        latent : bool
+            As for `predict_distribution`: False adds the noise of new observations, independent at every point.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 300)[:, None]
+        >>> model = CompositeGPRegressor().fit(X[::2], np.sin(X[::2, 0]))
+        >>> model.sample_field(X, 5).shape
+        (300, 5)
+        """
+        count, seed = check_count(n_samples, "n_samples"), check_count(random_state, "random_state", least=0)
+        self._model = model = self._model_with_data("sample_field").tuned(self.n_jobs)
+        Z = read_points(self, X)
+        if model.y.ndim > 1:
+            raise ValueError(f"sample_field draws one output; the model has {model.y.shape[1]}. Use sample_y.")
+        found = draw_field(model.data, Z, count, seed)
+        noise = new_noise(model.kernel, Z, latent, None)
+        rng = np.random.default_rng([seed, 3])
+        added = np.sqrt(noise)[:, None] * rng.standard_normal(found.draws.shape) if noise.any() else 0.0
+        scores = (found.draws + added - found.mean[:, None]) / np.sqrt(found.variance + noise)[:, None]
+        return self.predict_distribution(X, latent=latent).of_normal_scores(scores)
 
     def validate(self, *, random_state: int = 100) -> ValidationReport:
         """How good predictions are, near the data and in gaps, from training data alone.
@@ -817,10 +858,13 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         one.kernel = None if is_automatic(self.kernel) else model.kernel
         return one
 
-    def _watched_points(self, model: FittedModel) -> Floats | None:
+    def _watched_points(self, model: FittedModel) -> Floats | Functionals | None:
         watch = model.prediction.watch if isinstance(model.prediction, CompositeSum) else None
         if watch is None:
             return None
+        asked = read_functionals(self, watch)
+        if asked is not None:
+            return asked
         if hasattr(watch, "columns"):
             return read_points(self, watch)  # so that names are checked
         return check_points(watch, "watch", self.n_features_in_)

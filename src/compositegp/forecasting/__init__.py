@@ -1,5 +1,6 @@
 """Forecasts of time series: pandas in, pandas out. Needs pandas (``pip install 'compositegp[cli]'``)."""
 
+from compositegp.forecasting.aggregation import PERIODS, aggregate_forecast
 from compositegp.forecasting.backtesting import Backtest, backtest
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
@@ -7,11 +8,13 @@ from compositegp.forecasting.series_model import kernel_of, mean_of
 from compositegp.forecasting.timeline import Observed, Timeline, in_utc, observe, zone_of
 
 __all__ = [
+    "PERIODS",
     "Backtest",
     "CompositeGPForecaster",
     "Observed",
     "Season",
     "Timeline",
+    "aggregate_forecast",
     "backtest",
     "find_seasons",
     "given_seasons",

@@ -10,6 +10,7 @@ from compositegp.posteriors.composite_posterior import (
     posterior,
 )
 from compositegp.posteriors.cross_validation import leave_one_out
+from compositegp.posteriors.field_draws import FieldDraws, draw_field
 from compositegp.posteriors.groups import gather, predict_groups, project_groups
 from compositegp.posteriors.inducing import project, project_belief
 from compositegp.posteriors.local_kriging import (
@@ -38,6 +39,7 @@ __all__ = [
     "WINDOWS",
     "Belief",
     "FactoredComposite",
+    "FieldDraws",
     "Marginals",
     "NearestPredictor",
     "NeighborSearch",
@@ -51,6 +53,7 @@ __all__ = [
     "believe",
     "committee",
     "default_group_size",
+    "draw_field",
     "exact_belief",
     "exact_marginals",
     "exact_means",

@@ -11,7 +11,7 @@ from compositegp.estimators import CompositeGPRegressor
 from compositegp.prediction import PredictionMethod
 from compositegp.progress import ProgressBar
 from compositegp.spatial.grid import Grid, Window, wanted_cells
-from compositegp.spatial.layers import Layers
+from compositegp.spatial.layers import Layers, sample_layer
 from compositegp.spatial.map_model import MapModel, fit_regressor, new_regressor
 from compositegp.spatial.stations import Stations, read_stations
 from compositegp.spatial.target_grid import target_grid
@@ -39,6 +39,7 @@ def krige(
     log: bool = False,
     quantiles: Sequence[float] = (0.05, 0.5, 0.95),
     above: float | Sequence[float] | None = None,
+    samples: int = 0,
     latent: bool = False,
     kernel: Any = None,
     prediction: PredictionMethod | str = "nearest",
@@ -77,6 +78,8 @@ def krige(
         kilometers. ``auto``: by the coordinate reference system, else by names.
     wanted : DataArray of bool, optional
         Cells of the grid that are to be predicted, such as land; the others are missing.
+    samples : int
+        Joint draws of the field, which honor the stations: a layer ``samples``, for volumes and for shares of an area.
     log, quantiles, above, latent, kernel, prediction, random_state, n_jobs, verbose
         As for `fill`.
     model : MapModel, optional
@@ -85,7 +88,7 @@ def krige(
     Returns
     -------
     Dataset
-        ``mean``, ``std``, ``quantiles`` and, with `above`, ``exceedance``, on the grid.
+        ``mean``, ``std``, ``quantiles``, with `above` ``exceedance``, and with `samples` ``samples``, on the grid.
 
     Examples
     --------
@@ -102,6 +105,8 @@ def krige(
     template, cells = target_grid(stations, grid, count, named)
     if support is not None and log:
         raise ValueError("support averages the field itself, not its logarithm: do without log.")
+    if support is not None and samples:
+        raise ValueError("samples are values at points: average draws on a finer grid in the place of support.")
     if model is None:
         model = _learn(stations, frame, log, kernel, prediction, random_state, n_jobs)
     regressor = model.regressor.with_data(stations.points, stations.values, stations.noise_variance)
@@ -118,7 +123,15 @@ def krige(
                 part[:, rows] = _predict(regressor, Z[rows], layers, latent, _sizes(support, cells), cells.sphere)
                 stacked[(slice(None), *tile)] = part.reshape(len(layers), *(one.stop - one.start for one in tile))
             bar(number + 1, len(tiles))
-    return layers.dataset(stacked, template, cells.axes.dims, _attributes(frame, target))
+    attributes = _attributes(frame, target)
+    found = layers.dataset(stacked, template, cells.axes.dims, attributes)
+    if samples:
+        mapped = np.isfinite(stacked[0])
+        Z = cells.points(cells.everything)[mapped.ravel()]
+        found["samples"] = sample_layer(
+            regressor, Z, mapped, samples, random_state, latent, cells.axes.dims, attributes
+        )
+    return found
 
 
 def learn_stations(
