@@ -1,6 +1,6 @@
 """The estimator: scikit-learn's contract around learning, terms and predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from numbers import Integral
@@ -92,7 +92,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "grbcm".
     learning : {"composite_likelihood", "fisher_average"}, object or None
         How hyper-parameters and mean coefficients are learned (see `learn`); ``fisher_average`` is the paper's. Objects
-        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. None leaves the hyper-parameters as they are.
+        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. A function is an optimizer of your own, as
+        scikit-learn takes it (`learning.CustomOptimizer`). None leaves the hyper-parameters as they are.
     segment_size : int
         Observations in a segment, at most.
     segmentation : {"tree", "sequential", "interleaved", "random"} or callable
@@ -153,7 +154,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target_transform: Any = None,
         normalize_y: bool = False,
         prediction: PredictionMethod | str = "nearest",
-        learning: LearningMethod | str | None = "composite_likelihood",
+        learning: LearningMethod | Callable[..., Any] | str | None = "composite_likelihood",
         segment_size: int = SEGMENT_SIZE,
         segmentation: str | CompositeMaker = "tree",
         conditioning_size: int = CONDITIONING_SIZE,
