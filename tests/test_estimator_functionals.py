@@ -437,3 +437,29 @@ class TestImportances:
         assert found.effects.shape == (3, 2)
         np.testing.assert_allclose(found.effects[:, 1], found.effects[:, 0], rtol=1e-9)
         assert (found.effects[1] == 0).all()
+
+
+def test_streams_watch_functionals(rng, tmp_path):
+    """A stream that keeps only a belief about functionals says what a fit to all the data says."""
+    X, y = field(120, rng)
+    asked = F.join([F.derivative(X[:2], 0), F.average([X[:5]]), F.at(X[3:5]), F.part(X[:1], "k1__k1")])
+    options = {"learning": None, "conditioning_size": 0}
+    stream = CompositeGPRegressor(KERNEL, prediction=CompositeSum(watch=asked), **options)
+    for part in np.split(np.arange(120), 3):
+        stream.partial_fit(X[part], y[part])
+    labels = np.repeat(np.arange(3), 40)
+    whole = CompositeGPRegressor(KERNEL, prediction=CompositeSum(group_size=99), **options).fit(X, y, groups=labels)
+    for latent in (False, True):
+        ours, theirs = (model.predict_distribution(asked, latent=latent) for model in (stream, whole))
+        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(ours.std, theirs.std, rtol=1e-5)
+    np.testing.assert_allclose(stream.predict(X[3:5]), stream.predict(asked)[3:5])
+    np.testing.assert_allclose(stream.predict(F.average([X[:5]])), stream.predict(asked)[2:3])
+    with pytest.raises(ValueError, match="not among those in watch"):
+        stream.predict(F.derivative(X[5:6], 0))
+    stream.save(tmp_path / "stream.cgp")
+    again = CompositeGPRegressor.load(tmp_path / "stream.cgp")
+    np.testing.assert_array_equal(again.predict(asked), stream.predict(asked))
+    np.testing.assert_allclose(
+        again.partial_fit(X[:7], y[:7]).predict(asked), stream.partial_fit(X[:7], y[:7]).predict(asked), rtol=1e-9
+    )

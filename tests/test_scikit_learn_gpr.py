@@ -19,7 +19,6 @@ if not SOURCE.exists():
 
 EXPECTED_FAILURES = {
     "test_gpr_interpolation_structured": "X is a table of numbers: kernels of text have no coordinates to segment",
-    "test_custom_optimizer": "optimizer=callable has no counterpart: learning is by an object, a LearningMethod",
     "test_lml_without_cloning_kernel[kernel0]": "kernel_ is never changed by asking for a likelihood",
     "test_lml_without_cloning_kernel[kernel2]": "kernel_ is never changed by asking for a likelihood",
     "test_lml_without_cloning_kernel[kernel3]": "kernel_ is never changed by asking for a likelihood",
@@ -51,16 +50,14 @@ def regressor(
     random_state=None,
 ):
     """`CompositeGPRegressor` by the names of scikit-learn's parameters: the table in docs/estimator.md."""
-    if callable(optimizer):
-        raise NotImplementedError("a function as optimizer")
+    if optimizer == "fmin_l_bfgs_b":
+        optimizer = CompositeLikelihood(start="kernel", n_restarts=n_restarts_optimizer)
     return CompositeGPRegressor(
         ConstantKernel(1.0) * RBF(1.0) if kernel is None else kernel,
         alpha=alpha,
         normalize_y=normalize_y,
         mean=None if n_targets is None else np.zeros(n_targets),
-        learning=None
-        if optimizer is None
-        else CompositeLikelihood(start="kernel", n_restarts=n_restarts_optimizer),
+        learning=optimizer,
         prediction=Nearest(theta_uncertainty=False),
         random_state=0 if random_state is None else random_state,
     )

@@ -179,6 +179,17 @@ class TestTimes:
             read_series("s.csv", "t", "y", [])
         assert message in str(error.value)
 
+    @pytest.mark.parametrize(
+        ("text", "hour"), [("12:30 AM", 0), ("1:30 am", 1), ("12:30PM", 12), ("11:30 p.m.", 23), ("13:30", 13)]
+    )
+    def test_halves_of_the_day(self, text, hour):
+        assert TimeFormat().read(f"2024-02-01 {text}") == pd.Timestamp(f"2024-02-01 {hour:02d}:30")
+
+    @pytest.mark.parametrize("text", ["13:30 PM", "25:30 PM", "12:60 AM"])
+    def test_hours_that_there_are_not(self, text):
+        with pytest.raises(ValueError, match="is not a time"):
+            TimeFormat().read(f"2024-02-01 {text}")
+
     def test_the_day_before_and_after_the_month(self):
         pd.DataFrame({"t": ["13/02/2024", "02/14/2024"], "y": 1.0}).to_csv("s.csv", index=False)
         with pytest.raises(

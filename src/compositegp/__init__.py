@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from compositegp.backend import NumericalWarning, use_device
     from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
     from compositegp.estimators import CompositeGPRegressor
-    from compositegp.kernels import OnColumns, OnSphere, RotatedMatern
+    from compositegp.kernels import MaternOnSphere, OnColumns, OnSphere, RotatedMatern
     from compositegp.learning import (
         CompositeLikelihood,
         FisherAverage,
@@ -54,6 +54,7 @@ __all__ = [
     "LearningResult",
     "Linear",
     "Marginals",
+    "MaternOnSphere",
     "Nearest",
     "NumericalWarning",
     "OnColumns",
@@ -99,6 +100,7 @@ _HOMES = {
     "LearningResult": "compositegp.learning",
     "Linear": "compositegp.means",
     "Marginals": "compositegp.posteriors",
+    "MaternOnSphere": "compositegp.kernels",
     "Nearest": "compositegp.prediction",
     "NumericalWarning": "compositegp.backend",
     "OnColumns": "compositegp.kernels",

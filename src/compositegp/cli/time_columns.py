@@ -15,6 +15,7 @@ _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)|^\d{8}(?:T?\d{4,6})?(?:\D|$)")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)(.*)", re.DOTALL)
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)(.*)", re.DOTALL)
 _SHORT_HOUR = re.compile(r"[T,\s]+(\d)(?=:\d\d)")
+_HALF_DAY = re.compile(r"(\d{1,2})(:\d\d(?::\d\d(?:\.\d+)?)?)\s*([ap])\.?m\b\.?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _MONTH = re.compile(r"(?<![a-z])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b", re.IGNORECASE)
@@ -57,8 +58,8 @@ class TimeFormat:
                 stamp = pd.to_datetime(text, format=self.pattern)
             else:
                 stamp = _parse(self._in_iso_order(text))
-        except _UnclearTimeError:
-            raise
+        except _UnclearTimeError as error:
+            raise ValueError(str(error)) from error
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"{text[:60]!r} is not a time") from error
         if stamp is pd.NaT:
@@ -128,8 +129,9 @@ class TimeFormat:
                     raise _UnclearTimeError(f"{text[:60]!r} is a time without a year of four digits")
                 return text
             year, _, month, day, rest = found.groups()
-        clock = _SHORT_HOUR.sub(r" 0\1", rest, count=1)
-        return f"{year}-{month:0>2}-{day:0>2}{clock}"
+        return (
+            f"{year}-{month:0>2}-{day:0>2}{_SHORT_HOUR.sub(_with_zero, _HALF_DAY.sub(_of_24_hours, rest), count=1)}"
+        )
 
 
 ANY_FORMAT = TimeFormat()  # ISO 8601, or any way that has one meaning
@@ -179,6 +181,18 @@ def _is_date_or_time(text: str) -> bool:
 
 class _UnclearTimeError(ValueError):
     """A time that can be read in several ways; the message says why."""
+
+
+def _of_24_hours(clock: re.Match[str]) -> str:
+    """A time of day, such as 1:05 PM, as 13:05; one that there is not stays as it is."""
+    hour = int(clock[1])
+    if not 1 <= hour <= 12:
+        return clock[0]
+    return f"{hour % 12 + 12 * (clock[3].lower() == 'p'):02d}{clock[2]}"
+
+
+def _with_zero(hour: re.Match[str]) -> str:
+    return f" 0{hour[1]}"
 
 
 def _hint(time_format: TimeFormat) -> str:

@@ -12,6 +12,7 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, Score, total_score
 from compositegp.estimators.held_out import HeldOut
 from compositegp.estimators.term_choice import TermChoice
+from compositegp.functionals import OnFunctionals
 from compositegp.kernels import noise_variance
 from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
@@ -193,6 +194,11 @@ class FittedModel:
         if self.watched is not None or not isinstance(self.target.transform, IdentityTarget):
             return None
         return np.asarray(self.target.offset + self.target.scale * self.predictor.means(Z, n_jobs))
+
+    @property
+    def watches_functionals(self) -> bool:
+        """Whether a belief about functionals is all that is kept."""
+        return self.watched is not None and isinstance(self.kernel, OnFunctionals)
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOut]:
         """Training points predicted without themselves and their nearest neighbors, at several distances."""

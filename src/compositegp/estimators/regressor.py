@@ -1,6 +1,6 @@
 """The estimator: scikit-learn's contract around learning, terms and predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from numbers import Integral
@@ -28,6 +28,7 @@ from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
 from compositegp.functionals import (
     MEAN,
+    Functionals,
     PointsLike,
     at,
     find_functionals,
@@ -91,7 +92,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "grbcm".
     learning : {"composite_likelihood", "fisher_average"}, object or None
         How hyper-parameters and mean coefficients are learned (see `learn`); ``fisher_average`` is the paper's. Objects
-        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. None leaves the hyper-parameters as they are.
+        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. A function is an optimizer of your own, as
+        scikit-learn takes it (`learning.CustomOptimizer`). None leaves the hyper-parameters as they are.
     segment_size : int
         Observations in a segment, at most.
     segmentation : {"tree", "sequential", "interleaved", "random"} or callable
@@ -152,7 +154,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target_transform: Any = None,
         normalize_y: bool = False,
         prediction: PredictionMethod | str = "nearest",
-        learning: LearningMethod | str | None = "composite_likelihood",
+        learning: LearningMethod | Callable[..., Any] | str | None = "composite_likelihood",
         segment_size: int = SEGMENT_SIZE,
         segmentation: str | CompositeMaker = "tree",
         conditioning_size: int = CONDITIONING_SIZE,
@@ -335,7 +337,9 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 points = read_points(self, X)
             self._model = model = self._current().tuned(self.n_jobs)
             options: Any = {"latent": latent, "joint": joint, "variance": variance, "n_jobs": self.n_jobs}
-            if asked is None or asked.is_point.all():
+            if asked is None and model.watches_functionals:
+                asked = at(points)
+            if asked is None or (asked.is_point.all() and not model.watches_functionals):
                 points = points if asked is None else asked.points
                 extra = check_noise_variance(noise_variance, len(points))
                 return model.predict(points, extra_noise=extra, **options)
@@ -854,10 +858,13 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         one.kernel = None if is_automatic(self.kernel) else model.kernel
         return one
 
-    def _watched_points(self, model: FittedModel) -> Floats | None:
+    def _watched_points(self, model: FittedModel) -> Floats | Functionals | None:
         watch = model.prediction.watch if isinstance(model.prediction, CompositeSum) else None
         if watch is None:
             return None
+        asked = read_functionals(self, watch)
+        if asked is not None:
+            return asked
         if hasattr(watch, "columns"):
             return read_points(self, watch)  # so that names are checked
         return check_points(watch, "watch", self.n_features_in_)

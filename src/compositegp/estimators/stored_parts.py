@@ -9,7 +9,7 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Evidence, Latent
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.fitting import Choices
-from compositegp.functionals import OnFunctionals, plain_points
+from compositegp.functionals import OnFunctionals, matching_mean, plain_points
 from compositegp.kernels import check_covariances
 from compositegp.learning import Average, KernelComparison, RecursiveEstimate
 from compositegp.means import (
@@ -73,8 +73,10 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
     """
     parts = Fields(values, NAMES, ["comparison"])
     kernel, mean = check_kernel(parts["kernel"]), _mean(parts["mean"])
-    X = parts.reals("X", None, d + 1 if isinstance(kernel, OnFunctionals) else d)
-    _check_rows(kernel, X, d)
+    rows = isinstance(kernel, OnFunctionals) and parts["watched"] is None
+    X = parts.reals("X", None, d + 1 if rows else d)
+    if rows:
+        _check_rows(kernel, X, d)
     n, outputs = len(X), np.shape(parts["y"])[1:]
     y = parts.reals("y", n, *(outputs[:1] and (None,)))
     watched = parts["watched"]
@@ -196,7 +198,9 @@ def _average(values: Any, p: int) -> Average:
 def _belief(values: Any, kernel: Kernel, mean: MeanModel, d: int, q: int, outputs: tuple[int, ...]) -> Belief:
     parts = Fields(values, WATCHED)
     arrays = Fields(parts["latent"], LATENT)
-    points = arrays.reals("points", None, d)
+    points = arrays.reals("points", None, d + 1 if isinstance(kernel, OnFunctionals) else d)
+    _check_rows(kernel, points, d)
+    mean = matching_mean(kernel, mean)
     root = arrays.reals("root", len(points), None)
     m, r = root.shape
     latent = Latent(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -126,6 +127,20 @@ class Functionals:
             weights=self.weights[atoms],
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
         )
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """What each is made of, for comparison: equal functionals have equal keys."""
+        parts = [self.part_names[number].encode() for number in self.part_numbers]
+        found = []
+        for start, stop in pairwise(self.starts):
+            own = slice(start, stop)
+            arrays = (self.points[own] + 0.0, self.columns[own], self.weights[own])  # adding zero makes −0 a 0
+            found.append(b"|".join([*(array.tobytes() for array in arrays), *parts[own]]))
+        return found
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("functionals are no array of numbers")
 
     def check(self) -> None:
         """Check the arrays, such as those of a file; a ValueError says what is wrong."""

@@ -134,6 +134,10 @@ class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel
         part = math.sinh(size) / size if size > 0 else 1.0
         return X @ like(math.cosh(size) * np.eye(2) - part * np.array([[a, b], [b, -a]]), X)
 
+    def view_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the view, which is linear: the same at all points, shape (..., n, 2)."""
+        return self.view(X * 0 + like(np.eye(2)[column], X))
+
     @property
     def inside(self) -> Kernel:
         """The kernel of equal axes."""

@@ -62,6 +62,17 @@ class OnSphere(Warped, KernelWrapper):
             [around * xp.cos(longitude), around * xp.sin(longitude), self.radius * xp.sin(latitude)], axis=-1
         )
 
+    def view_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the points in space by degrees of longitude (column 0) or latitude (1): shape (..., n, 3)."""
+        xp, degree = array_namespace(X), math.pi / 180
+        longitude, latitude = X[..., 0] * degree, X[..., 1] * degree
+        step = self.radius * degree
+        if column == 0:
+            around = step * xp.cos(latitude)
+            return xp.stack([-around * xp.sin(longitude), around * xp.cos(longitude), 0 * latitude], axis=-1)
+        down = -step * xp.sin(latitude)
+        return xp.stack([down * xp.cos(longitude), down * xp.sin(longitude), step * xp.cos(latitude)], axis=-1)
+
     @property
     def inside(self) -> Kernel:
         """The kernel of points in space."""

@@ -71,7 +71,8 @@ def variogram(
     axes = interactive_axes(axes)
     points, kernel = np.asarray(X, dtype=np.float64), model.kernel_
     residuals = _residuals(points, np.asarray(y, dtype=np.float64), model, 3 if has_time else 2)
-    directions = directions_of(kernel, points.shape[1], sphere=sphere, has_time=has_time)
+    latitude = float(points[:, 1].mean())
+    directions = directions_of(kernel, points.shape[1], sphere=sphere, has_time=has_time, latitude=latitude)
     result = model.learning_result_
     summary = summarize_variogram(kernel, directions, None if result is None else result.theta_covariance)
     for direction, color in zip(directions, _COLORS, strict=False):
@@ -126,6 +127,8 @@ def _distances(direction: Direction, sphere: bool, has_time: bool) -> Callable[[
             return np.where(together, np.abs(difference[:, 2]), np.nan)
         if sphere:
             found = _chords(A, B)
+            if direction.name in ("east", "north"):
+                found = np.where(_is_toward(direction.name, A, B), found, np.nan)
         else:
             unit = direction.place(np.ones(1))[0, :2]
             along = np.abs(difference[:, :2] @ unit)
@@ -134,6 +137,14 @@ def _distances(direction: Direction, sphere: bool, has_time: bool) -> Callable[[
         return np.where(difference[:, 2] == 0, found, np.nan) if has_time else found
 
     return of_pairs
+
+
+def _is_toward(name: str, A: Floats, B: Floats) -> Any:
+    """Whether pairs lie along a parallel, or along a meridian."""
+    east = np.abs((B[:, 0] - A[:, 0] + 180.0) % 360.0 - 180.0) * np.cos(np.radians(0.5 * (A[:, 1] + B[:, 1])))
+    north = np.abs(B[:, 1] - A[:, 1])
+    along, across = (east, north) if name == "east" else (north, east)
+    return across <= _HALF_ANGLE * along
 
 
 def _chords(A: Floats, B: Floats) -> Floats:

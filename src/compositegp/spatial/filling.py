@@ -20,7 +20,7 @@ from compositegp.spatial.tiles import Blocks, blocks_of, bounding_window, cells_
 if TYPE_CHECKING:
     import xarray as xr
 
-_ENOUGH = 2 * N_NEIGHBORS + 1  # observations around a tile that its cells are predicted from, at least
+_CANDIDATES = 2  # observations around a tile, for each one that a cell is predicted from
 
 
 def fill(
@@ -118,7 +118,8 @@ def fill(
             n_jobs=n_jobs,
         )
     _check_model(model, grid)
-    job = _Job(model.regressor, grid, Blocks(grid, counts, model.regressor.kernel_), layers, latent)
+    enough = _CANDIDATES * _n_neighbors(model.regressor) + 1
+    job = _Job(model.regressor, grid, Blocks(grid, counts, model.regressor.kernel_), layers, latent, enough)
     stacked = job.lazily(values, cells) if _is_lazy(values) else job.at_once(values, cells, n_jobs, verbose)
     found = layers.dataset(stacked, array, grid.axes.dims, dict(array.attrs))
     found.attrs = dict(data.attrs) if hasattr(data, "data_vars") else {}
@@ -172,6 +173,7 @@ class _Job(NamedTuple):
     blocks: Blocks
     layers: Layers
     latent: bool
+    enough: int  # observations around every block of a tile, at least
 
     def at_once(self, values: Any, cells: Any, n_jobs: int | None, verbose: bool) -> Floats:
         """All the layers, shape (layers, cells along each axis), from values in memory."""
@@ -228,7 +230,7 @@ class _Job(NamedTuple):
         """The window with the observations around a tile, and which of its cells count."""
         near = np.zeros(self.blocks.counts.shape, dtype=bool)
         near[blocks_of(tile, self.grid)] = True
-        chosen = self.blocks.near(near, _ENOUGH)
+        chosen = self.blocks.near(near, self.enough)
         window = bounding_window(chosen, self.grid)
         return window, cells_in(chosen, window, self.grid)
 
@@ -286,6 +288,13 @@ def choose_variable(data: Any, variable: str | None) -> "xr.DataArray":
 
 def _part(cells: Any, tile: Window) -> Any:
     return cells if cells is True else cells[tile]
+
+
+def _n_neighbors(regressor: CompositeGPRegressor) -> int:
+    """How many observations a cell is predicted from; those of an exact prediction, at least."""
+    curve, given = regressor.neighbor_curve_, getattr(regressor.prediction, "n_neighbors", "auto")
+    chosen = given if isinstance(given, int) else 0 if curve is None else curve.smallest()
+    return max(N_NEIGHBORS, chosen)
 
 
 def _is_lazy(values: Any) -> bool:

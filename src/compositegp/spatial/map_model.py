@@ -62,9 +62,16 @@ class MapModel:
     noise_variance: Floats | None = None
     notes: tuple[str, ...] = field(default=())
 
+    @property
+    def latitude(self) -> float:
+        """The mean latitude of the observations, where they are on the sphere; else the mean of y."""
+        return float(self.X[:, 1].mean())
+
     def describe(self) -> list[str]:
         """What was learned, a sentence each."""
-        return describe(self.regressor, self.sphere, self.has_time, self.covariates, self.unit, len(self.y))
+        return describe(
+            self.regressor, self.sphere, self.has_time, self.covariates, self.unit, len(self.y), self.latitude
+        )
 
     def with_notes(self, *notes: str) -> "MapModel":
         """The model with further notes."""
