@@ -290,3 +290,13 @@ def test_in_many_columns_neighbors_are_shared_where_that_costs_little(rng):
     assert rough.shared_group_size(X[:400], 32) == 1
     alone, shared = search.predict(near, 128, 1), search.predict(near, 128, None)
     np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.2)
+
+
+def test_a_test_point_whose_own_neighbors_its_group_lacks_is_predicted_alone(rng):
+    X = rng.normal(size=(2000, 10))
+    y = X[:, 0] + 0.01 * rng.normal(size=2000)
+    data = Observations.checked(Matern(np.full(10, 3.0), nu=1.5), X, y, mean=None, noise_variance=1e-4)
+    search = NearestPredictor(data)
+    Z = X[:300] + 1e-3  # a group of these lies far apart, and each has a neighbor of its own
+    alone, shared = (search._predict(Z, 64, size, np.inf, None, False) for size in (1, 8))
+    np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.02)

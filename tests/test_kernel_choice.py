@@ -136,7 +136,7 @@ def test_pieces_of_data_elsewhere_add_up_to_the_log_likelihood():
         def __len__(self):
             return len(self._source)
 
-        def halved(self):
+        def halved(self, numbers):
             return None
 
         def read(self, numbers, kernel):

@@ -7,6 +7,7 @@ the upper triangle of LAPACK is the lower one here.
 import ctypes
 from typing import Any
 
+import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
 from compositegp.backend.arrays import Floats
@@ -40,13 +41,19 @@ def _at(value: Any) -> Any:
 
 def _row(matrix: Floats) -> Any:
     """Distance from one row to the next, in numbers."""
-    return _int(max(1, matrix.strides[0] // matrix.itemsize))
+    return _int(max(1, matrix.shape[1], matrix.strides[0] // matrix.itemsize))
 
 
-def _in_place(function: Any, matrix: Floats) -> int:
-    info = _int(0)
-    n = _int(len(matrix))
-    function(_at(_UPPER), _at(n), matrix.ctypes.data, _at(_row(matrix)), _at(info))
+def _in_rows(matrix: Floats) -> Floats:
+    """The same matrix, or a copy if its rows are not contiguous, as those of some PyTorch arrays."""
+    return matrix if matrix.shape[1] < 2 or matrix.strides[1] == matrix.itemsize else np.ascontiguousarray(matrix)
+
+
+def _in_place(function: Any, matrix: Floats, *letters: Any) -> int:
+    info, own = _int(0), _in_rows(matrix)
+    function(*map(_at, (_UPPER, *letters, _int(len(own)))), own.ctypes.data, _at(_row(own)), _at(info))
+    if own is not matrix:
+        matrix[...] = own
     return int(info.value)
 
 
@@ -62,10 +69,7 @@ def square_lower(matrix: Floats) -> int:
 
 def invert_lower(matrix: Floats) -> int:
     """The inverse in the lower triangle of a lower triangular matrix (n, n)."""
-    info = _int(0)
-    n = _int(len(matrix))
-    _trtri(_at(_UPPER), _at(_PLAIN), _at(n), matrix.ctypes.data, _at(_row(matrix)), _at(info))
-    return int(info.value)
+    return _in_place(_trtri, matrix, _PLAIN)
 
 
 def solve_lower(lower: Floats, B: Floats, scale: float = 1.0) -> None:
@@ -83,6 +87,7 @@ def solve_lower_right(lower: Floats, B: Floats, scale: float = 1.0) -> None:
 def _solve(side: Any, lower: Floats, B: Floats, m: int, n: int, scale: float) -> None:
     if not B.size:  # BLAS complains, on standard output, about rows of no length
         return
+    lower, own = _in_rows(lower), _in_rows(B)
     _trsm(
         _at(side),
         _at(_UPPER),
@@ -93,14 +98,16 @@ def _solve(side: Any, lower: Floats, B: Floats, m: int, n: int, scale: float) ->
         _at(ctypes.c_double(scale)),
         lower.ctypes.data,
         _at(_row(lower)),
-        B.ctypes.data,
-        _at(_row(B)),
+        own.ctypes.data,
+        _at(_row(own)),
     )
+    if own is not B:
+        B[...] = own
 
 
 def add_square(weight: float, rows: Floats, out: Floats) -> None:
     """Add weight · rowsᵀ rows, for rows (m, n), to the lower triangle of `out` (n, n)."""
-    m, n = rows.shape
+    (m, n), rows = rows.shape, _in_rows(rows)
     _syrk(
         _at(_UPPER),
         _at(_PLAIN),

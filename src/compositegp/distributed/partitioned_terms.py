@@ -52,7 +52,7 @@ class PartitionedTerms:
         """Whether segments are conditioned on each other."""
         return self.conditioning_size > 0
 
-    def halved(self) -> None:
+    def halved(self, numbers: Indices) -> None:
         """None: segments are made where the data are."""
 
     def places(self, numbers: Indices) -> dict[int, Indices]:

@@ -20,7 +20,7 @@ from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
 from compositegp.learning.warm_starts import warm_starts
 
-_FIRST_POINTS = 2048  # points that all the candidates are compared on
+_FIRST_POINTS = 3072  # points that all the candidates are compared on
 _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
@@ -102,7 +102,8 @@ def compare_kernels(
 
 def _halved(problem: LearningProblem) -> LearningProblem:
     """The same problem with segments of half the size, where they can be made: four times as many steps a second."""
-    halves = problem.terms.halved()
+    count = max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / problem.terms.mean_size))
+    halves = problem.terms.halved(problem.order[:count])
     if halves is None:
         return problem
     return replace(problem, terms=halves, order=np.ravel(2 * np.asarray(problem.order)[:, None] + [0, 1]))

@@ -11,6 +11,7 @@ from compositegp.backend import Floats, IndexSets, Indices
 from compositegp.composite import Composite, EarlierPoints, Observations, Score, partition, total_score
 from compositegp.validation import check_count, check_segments
 
+_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
 _FEWEST_TO_HALVE = 32  # points in the smallest segment
 
 
@@ -43,7 +44,7 @@ class SegmentSource(Protocol):
     def conditioned(self) -> bool:
         """Whether segments are conditioned on each other."""
 
-    def halved(self) -> "SegmentSource | None":
+    def halved(self, numbers: Indices) -> "SegmentSource | None":
         """Segments of half the size, number k being those of 2 k and 2 k + 1; None where they cannot be made."""
 
     def read(self, numbers: Indices, kernel: Kernel) -> SegmentReading:
@@ -135,20 +136,24 @@ class LocalSegments:
             self._composite is not None and any(len(stack.stops) > 1 for stack in self._composite.stacks)
         )
 
-    def halved(self) -> "LocalSegments | None":
+    def halved(self, numbers: Indices) -> "LocalSegments | None":
         """Segments of half the size, number k being those of 2 k and 2 k + 1; None for terms of a user's own.
 
-        A pass over the same points takes a quarter of the time.
+        A pass over the same points takes a quarter of the time. Only halves of the segments in `numbers` are local:
+        the others serve to be conditioned on.
         """
+        wanted = set(map(int, numbers))
         if self._composite is not None or min(len(part) for part in self.segments) < _FEWEST_TO_HALVE:
             return None
-        spreads = self._data.X.std(axis=0)
+        some = self._data.X[:: max(1, len(self._data.X) // _SAMPLE)]
+        spreads = some.std(axis=0)
         unit = np.where(spreads > 0, spreads, 1.0)
-        halves = [
-            part[half]
-            for part in self.segments
-            for half in partition(self._data.X[part] / unit, -(-len(part) // 2))
-        ]
+        halves = []
+        for number, part in enumerate(self.segments):
+            if number in wanted:
+                halves += [part[half] for half in partition(self._data.X[part] / unit, -(-len(part) // 2))]
+            else:
+                halves += np.array_split(part, 2)
         return LocalSegments(self._data, halves, max(1, self._size // 2))
 
     def read(self, numbers: Indices, kernel: Kernel) -> LocalReading:

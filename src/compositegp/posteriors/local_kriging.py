@@ -49,6 +49,10 @@ _SMALLER = 4  # groups that are not close together are made this many times smal
 _SHARED = 8  # test points that share their neighbors in many columns
 _SHARING_LOSS = 0.01  # expected log score, in nats, that sharing may cost there: it saves seven eighths of the work
 _ENOUGH_TO_SHARE = 256  # test points from which sharing is tried there
+_OWN, _OWN_SHARE = (
+    48,
+    0.9,
+)  # nearest observations of a test point, of which its group has this share, or it is alone
 _TRIED, _TRIED_POINTS = 5, 3  # groups, and points of each, by which it is tried
 _CANDIDATES = 2  # nearest points of the center of a group that are looked at, for each one wanted
 
@@ -230,7 +234,15 @@ class NearestPredictor:
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
             sets = self._sets(tests, members, size, n_jobs)
-            yield list(_tasks([places.rows(group) for group in members], sets))
+            if np.isinf(close) and group_size > 1:
+                members, apart = self._served(tests, members, sets, n_jobs)
+                sets = sets[[number for number, group in enumerate(members) if len(group)]]
+                members = [group for group in members if len(group)]
+                if len(apart):
+                    alone = list(apart[:, None])
+                    yield list(_tasks(alone, self._sets(tests, alone, size, n_jobs)))
+            if members:
+                yield list(_tasks([places.rows(group) for group in members], sets))
         for row in places.wide:
             near = self._near(atoms_of(self.data.kernel, Z[[row]]), size, n_jobs)
             yield [(np.array([[row]]), near[None])]
@@ -238,6 +250,20 @@ class NearestPredictor:
     def _covers(self, centers: Floats, radii: Floats, size: int, n_jobs: int | None) -> Any:
         """Whether the neighborhood of a center is wide enough for points that far from it, as for those of a group."""
         return radii <= _CLOSE * self._search.distance_to(centers, size, n_jobs)
+
+    def _served(
+        self, tests: Floats, groups: list[Indices], sets: Any, n_jobs: int | None
+    ) -> tuple[list[Indices], Indices]:
+        """Groups without the test points whose own nearest observations are not among those of the group; and these."""
+        rows = np.concatenate(groups)
+        nearest = self._search.nearest(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
+        starts = np.cumsum([0, *(len(group) for group in groups)])
+        served, apart = [], [rows[:0]]
+        for group, near, start in zip(groups, sets, starts, strict=False):
+            inside = np.isin(nearest[start : start + len(group)], near).mean(axis=1) >= _OWN_SHARE
+            served.append(group[inside])
+            apart.append(group[~inside])
+        return served, np.concatenate(apart)
 
     def _near(self, points: Floats, size: int, n_jobs: int | None) -> Indices:
         """Observations near any of the points of a functional, the farthest first."""
