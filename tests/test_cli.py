@@ -568,6 +568,13 @@ class TestProgram:
         monkeypatch.setattr(info, "_version", interrupt)
         assert command("info") == Done(130, "", "interrupted\n")
 
+    def test_an_interrupt_while_modules_are_imported_ends_with_130(self, monkeypatch):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("compositegp.cli.app.build_app", interrupt)
+        assert command("info") == Done(130, "", "interrupted\n")
+
     @pytest.mark.parametrize(
         ("error", "sentence"),
         [

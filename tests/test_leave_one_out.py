@@ -40,7 +40,8 @@ def test_exact_gaussian_process(data, mean, local_mean):
     found = CompositeGPRegressor(**options).fit(X, y).predict_leave_one_out()
     # A mean that each neighborhood estimates has a prior from all the data, which has the point in it.
     rtol = 2e-3 if local_mean is True and isinstance(mean, str | Basis) else 1e-7
-    np.testing.assert_allclose((found.mean, found.std), refitted(X, y, range(40), **options), rtol=rtol)
+    rows = np.arange(0, 40, 4)
+    np.testing.assert_allclose((found.mean[rows], found.std[rows]), refitted(X, y, rows, **options), rtol=rtol)
 
 
 def test_noise_of_points_and_weights(data, rng, device):

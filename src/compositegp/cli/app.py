@@ -35,6 +35,14 @@ def main(argv: list[str] | None = None) -> int:
         SIGTERM.
     """
     try:
+        return _run(argv)
+    except KeyboardInterrupt:  # while modules were imported; the verbs say it themselves
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(argv: list[str] | None) -> int:
+    try:
         import typer
         from typer.main import get_command
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 from compositegp.cli.output import CommandError
@@ -51,8 +52,10 @@ def check_model_file(path: Path, inputs: Iterable[Path | None] = ()) -> None:
 
 
 def saving(path: Path) -> AbstractContextManager[None]:
-    """The lock on a file for a model; none for a device or a pipe."""
-    return nullcontext() if path.exists() and not path.is_file() else locked(path)
+    """The lock on a file for a model; none for a device or a pipe, or where the system has no locks."""
+    if find_spec("fcntl") is None or (path.exists() and not path.is_file()):
+        return nullcontext()
+    return locked(path)
 
 
 def check_output_folder(path: Path, names: Iterable[str], inputs: Iterable[Path | None] = ()) -> None:

@@ -58,8 +58,8 @@ class TimeFormat:
                 stamp = pd.to_datetime(text, format=self.pattern)
             else:
                 stamp = _parse(self._in_iso_order(text))
-        except _UnclearTimeError:
-            raise
+        except _UnclearTimeError as error:
+            raise ValueError(str(error)) from error
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"{text[:60]!r} is not a time") from error
         if stamp is pd.NaT:

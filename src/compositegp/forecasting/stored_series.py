@@ -9,7 +9,7 @@ import pandas as pd
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.seasons import Season
 from compositegp.forecasting.timeline import Timeline
-from compositegp.kernels import gram
+from compositegp.kernels import check_covariances
 from compositegp.means import Basis, Constant, Estimated, Linear, as_mean, gaussian_prior
 from compositegp.storage import Fields
 from compositegp.validation import check_kernel
@@ -39,9 +39,7 @@ def from_values(timeline: Any, seasons: Any, series: Any) -> FittedSeries:
     if not len(X) or (np.diff(X[:, 0]) <= 0).any():
         raise ValueError("the times of its observations are missing or not in order")
     kernel = check_kernel(parts["kernel"])
-    covariance = np.asarray(gram(kernel, X[:2]))
-    if not np.isfinite(covariance).all() or (np.diagonal(covariance) < 0).any():
-        raise ValueError(f"kernel {kernel!r:.80} gives no covariances of the points")
+    check_covariances(kernel, X)
     mean = parts["mean"]
     if not isinstance(mean, int | float | str | Constant | Linear | Basis | Estimated | None):
         raise ValueError(f"mean is no mean that a file can have; found {type(mean).__name__}")
