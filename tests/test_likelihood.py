@@ -27,7 +27,7 @@ def composites(X):
 
 
 def score_at(kernel, X, y, composite, beta=(), mean=None, noise=0.0, **options):
-    data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise)
+    data = Observations.checked(kernel, X, y, mean=as_mean(mean), noise_variance=noise)
     return total_score(data, composite, np.asarray(beta, dtype=float).reshape(-1, 1), **options)
 
 
