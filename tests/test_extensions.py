@@ -29,7 +29,7 @@ def overlapping_windows(X, kernel):
 
 def test_a_choice_of_terms_is_learned_from_and_predicted_by(data):
     X, y, Z = data
-    model = CompositeGPRegressor(KERNEL, composite=overlapping_windows, prediction="composite").fit(X, y)
+    model = CompositeGPRegressor(KERNEL, segmentation=overlapping_windows, prediction="composite").fit(X, y)
     composite = overlapping_windows(X, KERNEL)
     result = learn(KERNEL, X, y, composite)
     np.testing.assert_allclose(model.kernel_.theta, result.theta, rtol=1e-10, atol=0)
@@ -39,10 +39,10 @@ def test_a_choice_of_terms_is_learned_from_and_predicted_by(data):
 
 def test_a_choice_of_terms_that_does_not_fit_the_data_is_named(data):
     X, y, _ = data
-    with pytest.raises(ValueError, match="composite names point 999"):
-        CompositeGPRegressor(KERNEL, composite=lambda X, kernel: Composite.full(1000)).fit(X, y)
+    with pytest.raises(ValueError, match="segmentation names point 999"):
+        CompositeGPRegressor(KERNEL, segmentation=lambda X, kernel: Composite.full(1000)).fit(X, y)
     with pytest.raises(ValueError, match="composite must be a Composite"):
-        CompositeGPRegressor(KERNEL, composite=lambda X, kernel: [X]).fit(X, y)
+        CompositeGPRegressor(KERNEL, segmentation=lambda X, kernel: [X]).fit(X, y)
 
 
 @storable

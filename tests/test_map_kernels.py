@@ -198,7 +198,7 @@ class TestRotatedMatern:
         X = rng.normal(size=(30, 2))
         kernel = RotatedMatern.at_angle(70.0, 2.0) + WhiteKernel(0.1)
         y = rng.normal(size=30)
-        model = CompositeGPRegressor(kernel, learning=None, composite=lambda X, k: Composite.full(30)).fit(X, y)
+        model = CompositeGPRegressor(kernel, learning=None, segmentation=lambda X, k: Composite.full(30)).fit(X, y)
         exact = GaussianProcessRegressor(kernel, optimizer=None).fit(X, y)
         np.testing.assert_allclose(model.predict(X + 0.1), exact.predict(X + 0.1), rtol=1e-8)
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compositegp import analysis, design, simulate
+    from compositegp import analysis, design, functionals, simulate
     from compositegp.backend import NumericalWarning, use_device
     from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
     from compositegp.estimators import CompositeGPRegressor
@@ -71,6 +71,7 @@ __all__ = [
     "design",
     "factorize",
     "fisher_information",
+    "functionals",
     "learn",
     "nearest",
     "posterior",

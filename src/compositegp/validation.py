@@ -1,6 +1,8 @@
 """Checks of arguments: a ValueError names the argument, says what was found, and says what to do."""
 
+import sys
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,16 +69,16 @@ def check_magnitude(y: Floats, name: str = "y") -> Floats:
     return y
 
 
-def check_noise_variance(noise_variance: Any, n_samples: int) -> Floats | None:
+def check_noise_variance(noise_variance: Any, n_samples: int, name: str = "noise_variance") -> Floats | None:
     """Noise variances of the points as an array (n_samples,), or None if only the kernel has noise."""
     if noise_variance is None:
         return None
     if not isinstance(noise_variance, Sequence | np.ndarray) and np.ndim(noise_variance) == 0:
         noise_variance = np.full(n_samples, noise_variance)
-    variances = check_targets(noise_variance, n_samples, "noise_variance")
+    variances = check_targets(noise_variance, n_samples, name)
     if (variances < 0).any():
         raise ValueError(
-            f"noise_variance has a negative value ({variances.min():g} at index {variances.argmin()}). "
+            f"{name} has a negative value ({variances.min():g} at index {variances.argmin()}). "
             "Give variances, not logarithms or weights."
         )
     return variances
@@ -133,6 +135,20 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; found {value!r}.")
     return int(value)
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def are_finite(value: Any) -> bool:
+    """Whether a value is a finite real number, or an array, list or tuple of them."""
+    if isinstance(value, list | tuple):
+        return all(map(are_finite, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "iuf" and bool(np.isfinite(value).all())
+    return is_real(value) and bool(abs(value) <= sys.float_info.max)  # of any size, as Python's whole numbers are
 
 
 def _as_floats(values: Any, name: str) -> Floats:

@@ -4,14 +4,30 @@ from compositegp.analysis.comparison import Report, compare
 from compositegp.analysis.excess_error import actual_mse, observed_covariance
 from compositegp.analysis.honest_variance import predict_honest_variance
 from compositegp.analysis.linear_predictor import neighborhood, predictor, without_data
+from compositegp.analysis.variograms import (
+    Direction,
+    EmpiricalVariogram,
+    VariogramSummary,
+    directions_of,
+    empirical_variogram,
+    model_variogram,
+    summarize_variogram,
+)
 
 __all__ = [
+    "Direction",
+    "EmpiricalVariogram",
     "Report",
+    "VariogramSummary",
     "actual_mse",
     "compare",
+    "directions_of",
+    "empirical_variogram",
+    "model_variogram",
     "neighborhood",
     "observed_covariance",
     "predict_honest_variance",
     "predictor",
+    "summarize_variogram",
     "without_data",
 ]

@@ -12,6 +12,7 @@ from compositegp.analysis.excess_error import actual_mse, excess_mse
 from compositegp.analysis.linear_predictor import Predictor, neighborhood, predictor, without_data
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, check_composite
+from compositegp.functionals import OnFunctionals, lift
 from compositegp.validation import check_count, check_points
 
 _FAITHFUL = 0.1  # a claimed variance within this part of the actual one counts as right
@@ -140,7 +141,7 @@ def compare(
     ----------
     kernel : scikit-learn kernel
     X : array of shape (n, d)
-    Z : array of shape (M, d)
+    Z : array of shape (M, d), or functionals
         Test points, which the composite predicts jointly, as `posterior` does.
     composite : Composite
     inducing : array of shape (m, d), optional
@@ -166,7 +167,10 @@ def compare(
     (array([0.0396, 0.0313]), array([0.0304, 0.0311]))
     """
     data, tests = without_data(kernel, X, Z, noise_variance)
+    kernel, (inducing,) = lift(data.kernel, inducing=inducing)
     sites = None if inducing is None else check_points(inducing, "inducing", tests.shape[1])
+    if isinstance(kernel, OnFunctionals):
+        data = data.lifted(kernel.functionals)
     ours = predictor(data, tests, check_composite(composite), sites)
     mse = actual_mse(data, tests, ours.coefficients)
     few = len(data.X) <= check_count(exact_limit, "exact_limit")

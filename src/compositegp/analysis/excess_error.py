@@ -4,7 +4,7 @@ import numpy as np
 
 from compositegp.backend import Floats, add_to_diagonal, keep_freed_memory
 from compositegp.composite import Observations
-from compositegp.kernels import diagonal, gram
+from compositegp.kernels import diagonal, gram, noise_variance
 
 _ROW_ELEMENTS = 2**24  # most covariances to hold at once: 128 MiB
 
@@ -114,6 +114,6 @@ def observed_covariance(data: Observations, part: slice = slice(None)) -> Floats
            [0. , 2.5]])
     """
     K = gram(data.kernel, data.X[part])
-    if data.noise_variance is not None:
-        add_to_diagonal(K, data.noise_variance[part])
+    if data.noise_variance is not None or data.weights is not None:
+        add_to_diagonal(K, data.take(part).noise - noise_variance(data.kernel, data.X[part]))
     return np.asarray(K)

@@ -5,8 +5,7 @@ import numpy as np
 from compositegp.analysis.excess_error import actual_mse
 from compositegp.analysis.linear_predictor import predictor
 from compositegp.backend import Floats, invert_lower, psd_root, use_device
-from compositegp.composite import Composite, Observations, factor_stacks, partition
-from compositegp.kernels import in_length_scales
+from compositegp.composite import Composite, Observations, factor_stacks, group_by_place
 from compositegp.means import Estimated, NormalEquations
 
 
@@ -51,7 +50,7 @@ def predict_honest_variance(
     estimate = data.mean.coefficients
     by_data = _least_squares_weights(data, composite) if own_estimate else None
     variance = np.empty(len(Z))
-    for group in partition(in_length_scales(data.kernel, Z), group_size):
+    for group in group_by_place(data.kernel, Z, group_size):
         weights = predictor(data, Z[group], composite, inducing).coefficients
         sensitivity = data.mean.columns(Z[group]) - weights @ data.basis
         if by_data is not None:

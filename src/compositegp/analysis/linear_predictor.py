@@ -35,8 +35,9 @@ from compositegp.composite import (
     resolvable,
     too_much_evidence,
 )
+from compositegp.functionals import lift
 from compositegp.kernels import diagonal, gram, in_length_scales
-from compositegp.validation import check_points
+from compositegp.validation import check_kernel, check_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +174,7 @@ def without_data(
     >>> data.X.shape, data.targets, tests
     ((2, 1), array([0., 0.]), array([[0.5]]))
     """
+    kernel, (X, Z) = lift(check_kernel(kernel), X=X, Z=Z)
     points = check_points(X, "X")
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=None, noise_variance=noise_variance)
     return data, check_points(Z, "Z", points.shape[1])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compositegp.cli.options import Jobs, JsonFlag
+from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, Separator
 from compositegp.cli.output import Output
 from compositegp.progress import ProgressBar
 
@@ -33,6 +33,9 @@ def run(
         float, typer.Option(metavar="SHARE", help="Error to allow, as a share of the exact Gaussian process's.")
     ] = 0.05,
     budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time that predicting may take.")] = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
@@ -40,12 +43,14 @@ def run(
     from compositegp.cli.table_columns import read_training_table
     from compositegp.cli.table_model import TableModel
     from compositegp.cli.tables import read_table
+    from compositegp.cli.text_format import TextFormat
     from compositegp.design import choose_segmentation
     from compositegp.estimators import CompositeGPRegressor
 
     with Output(as_json) as output:
-        training = read_training_table(train, target)
-        rows = None if predict is None else training.columns.read(read_table(predict), predict)
+        text_format = TextFormat.of_options(separator, decimal, encoding)
+        training = read_training_table(train, target, text_format)
+        rows = None if predict is None else training.columns.read(read_table(predict, text_format), predict)
         model = TableModel(target, training.columns, CompositeGPRegressor(n_jobs=jobs))
         with ProgressBar(f"learning from {len(training.y)} rows"):
             model.fit(training)

@@ -1,15 +1,23 @@
 """The Typer app: one verb for each job, and how errors become exit codes."""
 
 import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import typer
 
 _HELP = "Gaussian-process regression and forecasts for large data, with error bars."
-_EXIT_CODES = "Exit codes: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted."
+_EXIT_CODES = (
+    "Exit codes: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted, "
+    "143 ended by SIGTERM."
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,7 +31,8 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted.
+        Exit code: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted, 143 ended by
+        SIGTERM.
     """
     try:
         import typer
@@ -33,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     except ImportError as error:
         print(f"error: {_missing_package(error)}", file=sys.stderr)
         return 1
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _terminable(), _writable_output():
         warnings.showwarning = _print_warning
         try:
             return command.main(argv, prog_name="compositegp", standalone_mode=False) or 0
@@ -47,11 +56,45 @@ def main(argv: list[str] | None = None) -> int:
             return ended.code if isinstance(ended.code, int) else 0
 
 
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Make SIGTERM an exception, so that processes that were started and temporary files do not stay behind."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:  # whoever calls decides
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def _writable_output() -> Iterator[None]:
+    """Let everything be printed: nowhere if the output is closed, and escaped where it has too few characters."""
+    before = sys.stdout, sys.stderr
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
 def build_app() -> "typer.Typer":
     """Make the app with all its verbs; none of them imports anything heavy before it runs."""
     import typer
 
-    from compositegp.cli import analyze, forecast, info, regress, reproduce, stream
+    from compositegp.cli import analyze, fill, forecast, info, regress, reproduce, stream
     from compositegp.cli.options import VersionFlag
 
     app = typer.Typer(cls=_error_handling_group(), help=_HELP, epilog=_EXIT_CODES, rich_markup_mode="rich")
@@ -60,7 +103,7 @@ def build_app() -> "typer.Typer":
     def options_of_the_program(version: VersionFlag = False) -> None:
         """Options before the verb."""
 
-    for verb in (forecast, regress, analyze, stream, reproduce, info):
+    for verb in (forecast, regress, fill, analyze, stream, reproduce, info):
         name = verb.__name__.rpartition(".")[2]
         examples = "Examples:\n\n" + "\n\n".join(verb.EXAMPLES)
         app.command(name, help=_paragraphs(verb.run.__doc__ or ""), epilog=examples)(verb.run)
@@ -109,6 +152,8 @@ def _sentence(error: Exception) -> str | None:
         return _missing_package(error)
     if isinstance(error, MemoryError):
         return str(error) or "not enough memory"
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     if isinstance(error, CommandError | OSError | ValueError):  # a LinAlgError is a ValueError
         return str(error)
     return None

@@ -1,11 +1,23 @@
 """compositegp forecast: the next values of a time series, with error bars."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from compositegp.cli.options import Jobs, JsonFlag, LogFlag, SavedModel, TimeColumn
+from compositegp.cli.options import (
+    DayFirst,
+    Decimal,
+    Encoding,
+    Jobs,
+    JsonFlag,
+    LogFlag,
+    SavedModel,
+    Separator,
+    TimeColumn,
+    TimePattern,
+)
 from compositegp.cli.output import Output, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
 
@@ -68,6 +80,11 @@ def run(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path("forecast"),
     report: Annotated[bool, typer.Option("--report", help="Write one HTML page with everything.")] = False,
     save: SavedModel = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    dayfirst: DayFirst = None,
+    time_format: TimePattern = None,
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
@@ -82,17 +99,23 @@ def run(
         raise UsageError("--quantile must be between 0 and 1.")
     if extra and future is None:
         raise UsageError("--extra needs --future: a file with those columns over the horizon.")
+    import numpy as np
+
     from compositegp.cli.series_files import read_future_columns, read_series
+    from compositegp.cli.text_format import TextFormat
+    from compositegp.cli.time_columns import TimeFormat
     from compositegp.forecasting import CompositeGPForecaster, Timeline, observe, zone_of
 
     # All that can be wrong with the options and the files is reported before anything takes long.
-    series = read_series(file, time, target, extra or [])
+    text_format = TextFormat.of_options(separator, decimal, encoding)
+    series = read_series(file, time, target, extra or [], text_format, TimeFormat(time_format, dayfirst))
     stamps = observe(series.values, duplicates=duplicates).stamps
     timeline = Timeline.of(stamps, zone_of(series.values.index))
     steps = timeline.steps(horizon)
     future_columns = None
     if extra and future is not None:
-        future_columns = read_future_columns(future, time, extra, timeline, stamps[-1], steps)
+        places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
+        future_columns = read_future_columns(future, time, extra, places, timeline, text_format, series.time_format)
     out.mkdir(parents=True, exist_ok=True)
 
     model = CompositeGPForecaster(
@@ -110,7 +133,15 @@ def run(
     files = _write(results, series.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
-        model.save(save, time=time, target=target, format=series.time_format, horizon=horizon)
+        model.save(
+            save,
+            time=time,
+            target=target,
+            horizon=horizon,
+            time_pattern=series.time_format.pattern,
+            day_first=series.time_format.day_first,
+            **asdict(series.text_format),
+        )
     _print(results, files, as_json)
 
 

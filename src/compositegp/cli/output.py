@@ -27,11 +27,11 @@ class UsageError(typer.BadParameter):
         return self.message
 
 
-def require_packages(*names: str) -> None:
-    """Raise an error that says how to install the first of these packages that is not there."""
+def require_packages(*names: str, extra: str = "cli") -> None:
+    """Raise an error that says how to install the first of these packages, parts of an extra, that is not there."""
     for name in names:
         if importlib.util.find_spec(name) is None:
-            raise CommandError(f"{name} is not installed: pip install 'compositegp[cli]'")
+            raise CommandError(f"{name} is not installed: pip install 'compositegp[{extra}]'")
 
 
 def note(text: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from compositegp.cli.options import Jobs, JsonFlag, LogFlag, SavedModel
+from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, LogFlag, SavedModel, Separator
 from compositegp.cli.output import CommandError, Output, UsageError
 from compositegp.progress import ProgressBar
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from compositegp.cli.table_model import TableModel
+    from compositegp.cli.text_format import TextFormat
 
 EXAMPLES = (
     "compositegp regress train.csv --target y --predict test.csv --out predictions.csv",
@@ -45,6 +46,9 @@ def run(
     validate: Annotated[
         bool, typer.Option("--validate", help="Score predictions of training rows, near the data and in gaps.")
     ] = False,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
@@ -56,21 +60,23 @@ def run(
     _check_options(train, target, predict, model, log, save, level, validate)
     from compositegp.cli.table_columns import read_training_table
     from compositegp.cli.table_model import TableModel
+    from compositegp.cli.text_format import TextFormat
     from compositegp.estimators import CompositeGPRegressor
 
+    text_format = TextFormat.of_options(separator, decimal, encoding)
     if model is not None:
         if not model.exists():
             raise CommandError(f"{model} does not exist. Make it with compositegp regress --save.")
         training, table_model = None, TableModel.load(model)
         table_model.regressor.set_params(n_jobs=jobs, device=device)
     elif train is not None and target is not None:
-        training = read_training_table(train, target)
+        training = read_training_table(train, target, text_format)
         regressor = CompositeGPRegressor(target_transform="log" if log else None, n_jobs=jobs, device=device)
         table_model = TableModel(target, training.columns, regressor)
     else:
         raise UsageError("give the file to learn from and --target, or a saved model by --model.")
     # The rows to predict are read and checked before learning, which may take long.
-    rows = None if predict is None else _read_rows(table_model, predict)
+    rows = None if predict is None else _read_rows(table_model, predict, text_format)
     if training is not None:
         with ProgressBar(f"learning from {len(training.y)} rows"):
             table_model.fit(training)
@@ -129,13 +135,13 @@ class _Rows(NamedTuple):
     y: Any
 
 
-def _read_rows(model: "TableModel", path: Path) -> _Rows:
+def _read_rows(model: "TableModel", path: Path, text_format: "TextFormat") -> _Rows:
     """Read the rows to predict."""
     import numpy as np
 
     from compositegp.cli.tables import read_table, target_column
 
-    table = read_table(path)
+    table = read_table(path, text_format)
     inputs = model.columns.read(table, path)
     has_target = model.target in table.columns
     y = target_column(table, model.target, path) if has_target else np.full(len(table), np.nan)

@@ -1,18 +1,17 @@
 """Time series from tables: times in one column, the target in another, and further columns."""
 
-import re
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from compositegp.backend import Floats
 from compositegp.cli.output import CommandError, note
-from compositegp.cli.tables import column, has_times, number_column, read_table
+from compositegp.cli.tables import AS_FOUND, number_column, read_table, read_table_and_format
+from compositegp.cli.text_format import TextFormat
+from compositegp.cli.time_columns import ANY_FORMAT, TimeFormat, time_column
 from compositegp.forecasting import Timeline, in_utc
-
-_ENDS_WITH_OFFSET = re.compile(r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d(?::?\d\d)?)$")
 
 
 class SeriesFile(NamedTuple):
@@ -24,28 +23,48 @@ class SeriesFile(NamedTuple):
         Rows without a time are dropped; an empty cell is NaN.
     extra : pandas DataFrame or None
         Further columns at the same times, if any were asked for.
-    time_format : str
-        How times are written in the file: "ISO8601", or a format that pandas can read.
+    text_format : TextFormat
+        How the file is written.
+    time_format : TimeFormat
+        How its times are written.
     """
 
     values: pd.Series
     extra: pd.DataFrame | None
-    time_format: str
+    text_format: TextFormat
+    time_format: TimeFormat
 
 
-def read_series(path: str | Path, time: str, target: str, extra: list[str]) -> SeriesFile:
+def read_series(
+    path: str | Path,
+    time: str,
+    target: str,
+    extra: list[str],
+    text_format: TextFormat = AS_FOUND,
+    time_format: TimeFormat = ANY_FORMAT,
+) -> SeriesFile:
     """Read a series: columns `time` and `target`, and the columns `extra`."""
-    table = read_table(path)
-    times = time_column(table, time, path)
+    table, text_format = read_table_and_format(path, text_format, text_columns=[time])
+    times, time_format = time_column(table, time, path, time_format)
     known = ~times.isna()
+    if not known.all():
+        note(f"{int((~known).sum())} of {len(known)} rows of {path} have no time. They are left out.")
     values = pd.Series(number_column(table, target, path).to_numpy(), index=times, name=target)[known]
     columns = {name: number_column(table, name, path).to_numpy() for name in extra}
     frame = pd.DataFrame(columns, index=times)[known] if extra else None
-    return SeriesFile(values, frame, _time_format(table[time]))
+    return SeriesFile(values, frame, text_format, time_format)
 
 
 def read_future_columns(
-    path: str | Path, time: str, extra: list[str], timeline: Timeline, last: pd.Timestamp, steps: int
+    path: str | Path,
+    time: str,
+    extra: list[str],
+    places: Floats,
+    timeline: Timeline,
+    text_format: TextFormat = AS_FOUND,
+    time_format: TimeFormat = ANY_FORMAT,
+    *,
+    by_time: bool = False,
 ) -> pd.DataFrame:
     """Read the further columns over the horizon.
 
@@ -55,22 +74,27 @@ def read_future_columns(
     time : str
         Column of times. If the file has it, rows are found by their time; otherwise they are taken in their order.
     extra : list of str
+    places : array of shape (M,)
+        Times of the horizon, in steps.
     timeline : Timeline
         Of the series.
-    last : pandas Timestamp
-        Time of the latest observation.
-    steps : int
-        Steps of the horizon.
+    text_format : TextFormat
+    time_format : TimeFormat
+    by_time : bool
+        Without a column of times the file is refused.
 
     Returns
     -------
     pandas DataFrame with one row for each step
     """
-    table = read_table(path)
+    steps = len(places)
+    # Without times a row belongs to a step by its place: a blank line must not move the rows below it.
+    table = read_table(path, text_format, text_columns=[time], keep_blank_lines=True)
+    if by_time and time not in table.columns:
+        raise CommandError(f"{path} has no column {time!r}, by which its rows are found.")
     columns = pd.DataFrame({name: number_column(table, name, path).to_numpy() for name in extra})
     if time in table.columns:
-        columns.index = in_utc(time_column(table, time, path))
-        places = timeline.places(pd.DatetimeIndex([last])) + 1.0 + np.arange(steps)
+        columns.index = in_utc(time_column(table, time, path, time_format)[0])
         wanted = in_utc(timeline.stamps(places))
         missing = ~wanted.isin(columns.index)
         if missing.any():
@@ -80,59 +104,7 @@ def read_future_columns(
         raise CommandError(f"{path} has {len(columns)} row(s), but the horizon has {steps} steps.")
     columns = columns.iloc[:steps]
     if columns.isna().any(axis=None):
-        raise CommandError(f"{path} has empty cells in the horizon. Fill them in.")
+        row = int(np.argmax(columns.isna().any(axis=1).to_numpy()))
+        name = columns.columns[columns.iloc[row].isna().to_numpy()][0]
+        raise CommandError(f"column {name!r} of {path} is empty at step {row + 1} of the horizon. Fill it in.")
     return columns
-
-
-def time_column(table: pd.DataFrame, name: str, path: str | Path) -> pd.DatetimeIndex:
-    """One column as time stamps: in UTC if they have a time zone; an empty cell is NaT."""
-    values = column(table, name, path)
-    if has_times(values):
-        return pd.DatetimeIndex(values)
-    if values.dtype.kind in "iuf":
-        raise CommandError(
-            f"column {name!r} of {path} has numbers where times should be. Write times as 2024-01-31 14:00."
-        )
-    text = values.astype("string").str.strip()
-    has_zone = (text.str.contains(_ENDS_WITH_OFFSET) & (text.str.len() > 10)).fillna(False).to_numpy(dtype=bool)
-    if has_zone.any() and not has_zone[text.notna()].all():
-        raise CommandError(
-            f"column {name!r} of {path} mixes times with and without a time zone. Give all of them one, or none."
-        )
-    times = _parsed_times(text, bool(has_zone.any()), name, path)
-    if times.isna().all():
-        raise CommandError(f"column {name!r} of {path} has no times.")
-    return times
-
-
-def _parsed_times(text: pd.Series, utc: bool, name: str, path: str | Path) -> pd.DatetimeIndex:
-    """Times in ISO 8601 or, failing that, in a format that pandas guesses."""
-    try:
-        return pd.DatetimeIndex(pd.to_datetime(text, utc=utc, format="ISO8601"))
-    except (ValueError, TypeError):
-        pass
-    with warnings.catch_warnings(record=True) as guesses:  # pandas warns where it guesses a format for each time
-        warnings.simplefilter("always")
-        try:
-            times = pd.DatetimeIndex(pd.to_datetime(text, utc=utc))
-        except (ValueError, TypeError) as error:
-            reason = str(error).splitlines()[0]
-            raise CommandError(f"column {name!r} of {path} has values that are not times: {reason}") from error
-    if guesses:
-        note(
-            f"the times in column {name!r} of {path} have no common format; each was read on its own. Write times as "
-            "2024-01-31 14:00 to be sure."
-        )
-    return times
-
-
-def _time_format(values: pd.Series) -> str:
-    """How times are written: "ISO8601", or a format by which later ones can be read."""
-    if has_times(values):
-        return "ISO8601"
-    first = str(values.dropna().iloc[0]).strip()
-    try:
-        pd.to_datetime(first, format="ISO8601")
-    except ValueError:
-        return pd.tseries.api.guess_datetime_format(first) or "mixed"
-    return "ISO8601"

@@ -1,11 +1,12 @@
 """compositegp stream: a forecast after every segment of new rows; no row is lost or counted twice."""
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from compositegp.cli.options import UnusedJobs, UnusedJsonFlag
+from compositegp.cli.options import DayFirst, Decimal, Encoding, Separator, TimePattern, UnusedJobs, UnusedJsonFlag
 from compositegp.cli.output import CommandError, UsageError
 
 EXAMPLES = (
@@ -23,7 +24,8 @@ def run(
         Path | None, typer.Argument(metavar="FILE", help="CSV file with new rows; standard input by default.")
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="At the end of the file wait for more rows, until a signal.")
+        bool,
+        typer.Option("--follow", help="Wait for more rows, also when another file takes its name, until a signal."),
     ] = False,
     segment: Annotated[
         int | None,
@@ -32,6 +34,24 @@ def run(
     horizon: Annotated[
         str | None, typer.Option(metavar="LENGTH", help="How far to forecast; the model's own horizon by default.")
     ] = None,
+    max_gap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help="Rows that are further ahead of the row before are held back; 30 days or 1000 steps by default.",
+        ),
+    ] = None,
+    future: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File with times and the model's further columns; read before each forecast."
+        ),
+    ] = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    dayfirst: DayFirst = None,
+    time_format: TimePattern = None,
     as_json: UnusedJsonFlag = False,
     jobs: UnusedJobs = -1,
 ) -> None:
@@ -40,24 +60,38 @@ def run(
     Each forecast is printed as a line of JSON, the first one before any row is read. Rows that the model has already
     are not counted again, so that a process that was killed can be started again with the same file.
     """
+    from compositegp.cli.text_format import TextFormat
+    from compositegp.cli.time_columns import TimeFormat
+
+    text_format = TextFormat.of_options(separator, decimal, encoding)
     if not model.exists():
         raise CommandError(f"{model} does not exist. Make it with compositegp forecast --save.")
     if follow and file is None:
         raise UsageError("--follow is for a file; standard input is read until it ends.")
-    if file is not None and not follow and not file.exists():
-        raise CommandError(f"{file} does not exist. Check the path.")
-    from compositegp.cli.stream_input import StopReading, StopSignals, read_lines
-    from compositegp.cli.stream_session import StreamSession
-    from compositegp.forecasting import CompositeGPForecaster
+    if file is not None and file.is_dir():
+        raise CommandError(f"{file} is a folder. Give a CSV file.")
+    for path in (None if follow else file, future):
+        if path is not None and not path.exists():
+            raise CommandError(f"{path} does not exist. Check the path.")
+    from compositegp.cli.stream_input import StopSignals, read_lines
+    from compositegp.cli.stream_opening import open_session
+    from compositegp.storage import locked, remove_leftovers
 
-    forecaster, names = CompositeGPForecaster.load_with(model)
-    length = horizon or names.get("horizon", 1)
-    session = StreamSession(forecaster, model, names, segment or forecaster.timeline_.steps(length), length)
-    with StopSignals() as signals:
+    with locked(model), StopSignals() as signals:
+        remove_leftovers(model)
+        opened = open_session(
+            model,
+            text_format,
+            TimeFormat(time_format, dayfirst),
+            segment_size=segment,
+            horizon=horizon,
+            max_gap=max_gap,
+            future=future,
+        )
+        session = opened.session
         session.print_forecast()  # the last run may have ended before it printed this one
-        try:
-            for number, line in enumerate(read_lines(file, follow, signals), start=1):
-                session.take(number, line)
-        except StopReading:
-            pass
+        for line in read_lines(file, follow, opened.encoding, signals):
+            session.take(line, at_once=signals.received is not None)
         session.finish()
+        if signals.received == signal.SIGINT:
+            raise KeyboardInterrupt

@@ -1,110 +1,20 @@
-"""Rows that arrive, the model that they update, and the forecasts that follow from it."""
+"""A model that rows update, and the forecasts that follow from it."""
 
-import csv
 import json
-import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from compositegp.cli.output import CommandError, note, to_json
+from compositegp.cli.stream_input import Line
+from compositegp.cli.stream_rows import Row, RowParser
 from compositegp.forecasting import CompositeGPForecaster, in_utc
+from compositegp.storage import damaged
 
-
-class Row(NamedTuple):
-    """One observation: its time, in UTC, and its value; NaN is not observed."""
-
-    stamp: pd.Timestamp
-    value: float
-
-
-class RowParser:
-    """Reads lines of CSV as the file that a model was made from has them.
-
-    Parameters
-    ----------
-    model : CompositeGPForecaster
-    names : dict
-        What was saved with the model: its columns ``time`` and ``target``, and the ``format`` of its times.
-    """
-
-    def __init__(self, model: CompositeGPForecaster, names: dict[str, Any]) -> None:
-        self._has_zone = model.last_.tz is not None
-        self._is_log = model.target_transform == "log"
-        self._time_name, self._target = names.get("time"), names.get("target")
-        self._format = names.get("format", "ISO8601")
-        self._positions: tuple[int, int] | None = None  # of the two columns; not known before the first line
-
-    def parse(self, line: str) -> Row | None:
-        """Read a line.
-
-        Returns
-        -------
-        Row or None
-            None for the header and for an empty line.
-
-        Raises
-        ------
-        ValueError
-            With the reason why the line cannot be used.
-        """
-        try:
-            cells = next(csv.reader([line.strip("\r\n").removeprefix("\ufeff")]), [])
-        except csv.Error as error:
-            raise ValueError(f"it is not CSV ({error})") from error
-        cells = [cell.strip() for cell in cells]
-        if not any(cells):
-            return None
-        if self._positions is None:
-            self._positions = self._header_positions(cells)
-            if self._positions is not None:
-                return None
-            self._positions = (0, 1)
-        if len(cells) <= max(self._positions):
-            raise ValueError(f"it has {len(cells)} cell(s)")
-        time_text, value_text = (cells[position] for position in self._positions)
-        stamp = self._stamp(time_text)
-        if (stamp.tz is not None) != self._has_zone:
-            have = "a time zone, and the model's series has none" if stamp.tz is not None else "no time zone"
-            raise ValueError(f"{time_text!r} has {have}")
-        return Row(_utc(stamp), self._value(value_text))
-
-    def _header_positions(self, cells: list[str]) -> tuple[int, int] | None:
-        """Positions of the columns, if the first line is a header; None if it is a row."""
-        if self._time_name in cells and self._target in cells:
-            return cells.index(self._time_name), cells.index(self._target)
-        try:
-            self._stamp(cells[0])
-        except ValueError as error:
-            if len(cells) > 1 and cells[1] and not _is_number(cells[1]):
-                raise CommandError(
-                    f"the first row, {','.join(cells)[:60]}, has neither the columns {self._time_name!r} and "
-                    f"{self._target!r} nor a time. Give the columns that the model was made from."
-                ) from error
-        return None
-
-    def _stamp(self, text: str) -> pd.Timestamp:
-        if not text:
-            raise ValueError("it has no time")
-        try:
-            stamp = pd.to_datetime(text, format=self._format)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{text!r} is not a time") from error
-        if stamp is pd.NaT:
-            raise ValueError("it has no time")
-        return stamp
-
-    def _value(self, text: str) -> float:
-        if text and not _is_number(text):
-            raise ValueError(f"{text!r} is not a number")
-        value = float(text) if text else math.nan
-        if math.isinf(value):
-            raise ValueError(f"{text!r} is not finite")
-        if self._is_log and value <= 0:
-            raise ValueError(f"{text} is not positive, and the model is of the logarithm")
-        return value
+_LATEST = "latest"  # name under which a checkpoint keeps the time of the latest row, observed or not
 
 
 class StreamSession:
@@ -117,82 +27,147 @@ class StreamSession:
         File of the model, which each checkpoint replaces.
     names : dict
         What was saved with the model, which each checkpoint keeps.
+    parser : RowParser
     segment_size : int
         Rows to take in at a time.
     horizon : str or int
+    max_gap : pandas Timedelta
+        A row that is later than the row before it by more than this is held back.
+    read_future : callable, optional
+        Called without arguments, it returns the further columns over the horizon, if the model has any.
     """
 
     def __init__(
-        self, model: CompositeGPForecaster, path: Path, names: dict[str, Any], segment_size: int, horizon: Any
+        self,
+        model: CompositeGPForecaster,
+        path: Path,
+        names: dict[str, Any],
+        parser: RowParser,
+        *,
+        segment_size: int,
+        horizon: Any,
+        max_gap: pd.Timedelta,
+        read_future: Callable[[], pd.DataFrame] | None = None,
     ) -> None:
-        self._model, self._path, self._names, self._horizon = model, path, names, horizon
-        self._segment_size = segment_size
-        self._parser = RowParser(model, names)
+        self._model, self._path, self._names, self._horizon = model, path, dict(names), horizon
+        self._parser, self._segment_size, self._max_gap = parser, segment_size, max_gap
+        self._read_future = read_future
+        self._columns = list(model.observations_.columns[1:])
         self._waiting: list[Row] = []
-        self._latest = _utc(model.last_)
-        self._n_known, self._has_new_rows = 0, False
+        self._latest = _latest_row(model, names, path)
+        self._n_taken = self._n_known = self._n_refused = 0
+        self._n_known_here = 0  # rows at the beginning of this file that the model has
+        self._is_past_known = False
+        self._first_reason = ""
 
-    def take(self, number: int, line: str) -> None:
-        """Take in line `number`, or print why it is skipped."""
+    def take(self, line: Line, *, at_once: bool = False) -> None:
+        """Take in a line, or print why it is skipped.
+
+        Parameters
+        ----------
+        line : Line
+        at_once : bool
+            Wait with the update, whatever the size of a segment, until `finish`.
+        """
+        if line.number == 1:
+            self._is_past_known, self._n_known_here = False, 0
         try:
             row = self._parser.parse(line)
+            if row is not None:
+                self._append(row)
         except ValueError as error:
-            _print_skipped(number, str(error))
-            return
-        if row is None:
-            return
-        if row.stamp > self._latest:
-            self._append(row)
-        elif self._has_new_rows:
-            _print_skipped(number, f"{row.stamp} is not newer than {self._latest}")
-        else:
-            self._n_known += 1  # from before the checkpoint, read once more
+            self._refuse(f"line {line.number}", str(error))
+        if len(self._waiting) >= self._segment_size and not at_once:
+            self._update()
 
     def finish(self) -> None:
-        """Take in the rows that wait for their segment to be complete."""
+        """Take in the rows that wait for their segment to be complete, and say how many rows there were."""
         if self._waiting:
             self._update()
+        nothing_new = (
+            f"; none is newer than {self._shown(self._latest)}" if self._n_known and not self._n_taken else ""
+        )
+        note(
+            f"rows: {self._n_taken} taken in, {self._n_known} known already, {self._n_refused} refused{nothing_new}"
+        )
+        if self._n_refused and not self._n_taken and not self._n_known:
+            raise CommandError(
+                f"none of {self._n_refused} row(s) could be taken in. The first was refused: {self._first_reason}."
+            )
 
     def print_forecast(self) -> None:
-        """Print the forecast as a line of JSON."""
-        forecast = self._model.predict(self._horizon)
-        forecast.index.name = "time"
-        print(json.dumps({"latest": to_json(self._model.last_), "forecast": to_json(forecast)}), flush=True)
+        """Print the forecast as a line of JSON; it is null while the further columns over the horizon are not there."""
+        found = None
+        try:
+            future = self._read_future() if self._read_future is not None else None
+        except CommandError as error:
+            print(f"no forecast after {self._model.last_}: {error}", file=sys.stderr)
+        else:
+            found = self._model.predict(self._horizon, X=future)
+            found.index.name = "time"
+        print(json.dumps({"latest": to_json(self._model.last_), "forecast": to_json(found)}), flush=True)
 
     def _append(self, row: Row) -> None:
-        if not self._has_new_rows and self._n_known:
-            note(f"the model has {self._n_known} of the rows already")
-        self._has_new_rows, self._latest = True, row.stamp
+        if row.stamp <= self._latest:
+            if self._is_past_known:
+                raise ValueError(f"{self._shown(row.stamp)} is not newer than {self._shown(self._latest)}")
+            self._n_known += 1  # from before the checkpoint, or from the file before, read once more
+            self._n_known_here += 1
+            return
+        gap = row.stamp - self._latest
+        if gap > self._max_gap:
+            raise ValueError(
+                f"{self._shown(row.stamp)} is {_in_words(gap)} after the row before it. It is held back; rows are "
+                f"taken in up to {_in_words(self._max_gap)} ahead (--max-gap)"
+            )
+        if not self._is_past_known and self._n_known_here:
+            note(f"the model has {self._n_known_here} of the rows already")
+        self._is_past_known, self._latest = True, row.stamp
         self._waiting.append(row)
-        if len(self._waiting) >= self._segment_size:
-            self._update()
+
+    def _shown(self, stamp: pd.Timestamp) -> pd.Timestamp:
+        """A time as the series has it."""
+        return stamp.tz_convert(self._model.timeline_.zone)
+
+    def _refuse(self, what: str, reason: str, count: int = 1) -> None:
+        print(f"skipped {what}: {reason}", file=sys.stderr)
+        self._n_refused += count
+        self._first_reason = self._first_reason or reason
 
     def _update(self) -> None:
         """Update the model with the rows that wait, write a checkpoint, and print the forecast."""
         rows, self._waiting = self._waiting, []
-        values = pd.Series([row.value for row in rows], index=pd.DatetimeIndex([row.stamp for row in rows]))
-        if not values.notna().any():
-            return
-        try:
-            self._model.update(values, late="skip")
-        except ValueError as error:
-            print(f"skipped {len(rows)} row(s): {error}", file=sys.stderr)
-            return
+        index = pd.DatetimeIndex([row.stamp for row in rows])
+        values = pd.Series([row.value for row in rows], index=index)
+        extra = pd.DataFrame([row.extra for row in rows], index=index, columns=self._columns)
+        is_observed = bool(values.notna().any())
+        if is_observed:
+            try:
+                self._model.update(values, extra if self._columns else None, late="skip")
+            except ValueError as error:
+                self._refuse(f"{len(rows)} row(s)", str(error), len(rows))
+                return
+        self._n_taken += len(rows)
+        self._names[_LATEST] = rows[-1].stamp.isoformat()
         self._model.save(self._path, **self._names)
-        self.print_forecast()
+        if is_observed:
+            self.print_forecast()
 
 
-def _print_skipped(number: int, reason: str) -> None:
-    print(f"skipped line {number}: {reason}", file=sys.stderr)
-
-
-def _is_number(text: str) -> bool:
+def _latest_row(model: CompositeGPForecaster, names: dict[str, Any], path: Path) -> pd.Timestamp:
+    """Time of the latest row that a model has, in UTC, whether it was observed or not."""
+    last = in_utc(pd.DatetimeIndex([model.last_]))[0]
+    kept = names.get(_LATEST)
+    if kept is None:
+        return last
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        stamp = pd.to_datetime(str(kept), format="ISO8601", utc=True)
+    except ValueError as error:
+        raise damaged(path, error) from error
+    return max(last, stamp)
 
 
-def _utc(stamp: pd.Timestamp) -> pd.Timestamp:
-    return in_utc(pd.DatetimeIndex([stamp]))[0]
+def _in_words(length: pd.Timedelta) -> str:
+    """A duration in days, if it has at least two of them, else as pandas writes it."""
+    days = length / pd.Timedelta(days=1)
+    return f"{days:.6g} days" if days >= 2 else str(length).removeprefix("0 days ")

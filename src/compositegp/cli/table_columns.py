@@ -12,13 +12,17 @@ from sklearn.preprocessing import OneHotEncoder
 from compositegp.backend import Floats
 from compositegp.cli.output import CommandError, note
 from compositegp.cli.tables import (
+    AS_FOUND,
     complete_number_column,
     complete_text_column,
     has_numbers,
     has_times,
     read_table,
+    refuse_text_among_numbers,
     target_column,
 )
+from compositegp.cli.text_format import TextFormat
+from compositegp.cli.time_columns import looks_like_times
 
 _MOST_LEVELS = 200  # different texts in a column that can be categories
 _MOST_NAMES = 5  # unknown levels that a note lists
@@ -59,6 +63,19 @@ class TableColumns:
         if not numbers and not levels:
             raise CommandError(f"{path} has no column to learn from: each has the same value in every row.")
         return cls(numbers, levels)
+
+    @property
+    def width(self) -> int:
+        """Columns of the matrix: one for each number, and one for each level of a text."""
+        return len(self.numbers) + sum(map(len, self.levels.values()))
+
+    def check(self) -> None:
+        """Check that no name and no level is there twice, and that every text has a level."""
+        names = [*self.numbers, *self.levels]
+        if len(set(names)) < len(names) or not names:
+            raise ValueError("its names of columns are damaged")
+        if not all(texts and len(set(texts)) == len(texts) for texts in self.levels.values()):
+            raise ValueError("the levels of its text columns are damaged")
 
     def read(self, table: pd.DataFrame, path: str | Path) -> pd.DataFrame:
         """Check and read these columns of a table; a level that is not known is reported in a note."""
@@ -105,9 +122,9 @@ class TrainingTable(NamedTuple):
     y: Floats
 
 
-def read_training_table(path: str | Path, target: str) -> TrainingTable:
+def read_training_table(path: str | Path, target: str, text_format: TextFormat = AS_FOUND) -> TrainingTable:
     """Read a file to learn from. Rows without a target are left out with a note; an empty input cell is an error."""
-    table = read_table(path)
+    table = read_table(path, text_format)
     y = target_column(table, target, path)
     inputs = _complete_inputs(table.drop(columns=target), target, path)
     known = ~np.isnan(y)
@@ -127,10 +144,13 @@ def _complete_inputs(table: pd.DataFrame, target: str, path: str | Path) -> pd.D
         raise CommandError(f"{path} has no column besides {target!r} to predict from.")
     cells = {}
     for name in table.columns:
-        if has_times(table[name]):
+        if has_numbers(table[name]):
+            cells[name] = complete_number_column(table, name, path)
+            continue
+        if has_times(table[name]) or looks_like_times(table[name]):
             raise CommandError(
                 f"column {name!r} of {path} has times. Use compositegp forecast, or leave the column out."
             )
-        read = complete_number_column if has_numbers(table[name]) else complete_text_column
-        cells[name] = read(table, name, path)
+        refuse_text_among_numbers(table[name], name, path)
+        cells[name] = complete_text_column(table, name, path)
     return pd.DataFrame(cells)

@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from compositegp.backend import Floats
 from compositegp.cli.table_columns import TableColumns, TrainingTable
 from compositegp.estimators import CompositeGPRegressor
-from compositegp.storage import read_archive, unreadable, write_archive
+from compositegp.storage import Fields, damaged, read_archive, write_archive
 
 _FORMAT, _VERSION = "compositegp table model", 1
 
@@ -77,17 +77,13 @@ class TableModel:
         """Read a model that `save` wrote; no code in the file is run."""
         content = read_archive(path, _FORMAT, _VERSION)
         try:
-            target, numbers, levels = content["target"], content["numbers"], content["levels"]
-            texts = [target, *numbers, *levels, *(level for names in levels.values() for level in names)]
-            regressor_content = content["regressor"]
-        except (KeyError, TypeError, AttributeError) as error:
-            raise unreadable(path, f"a part of it is missing or damaged ({error})") from error
-        if not all(isinstance(text, str) for text in texts) or not all(levels.values()):
-            raise unreadable(path, "its names of columns are damaged")
-        model = cls(
-            target, TableColumns(numbers, levels), CompositeGPRegressor.from_content(regressor_content, path)
-        )
-        width = len(numbers) + sum(map(len, levels.values()))
-        if model.regressor.n_features_in_ != width:
-            raise unreadable(path, f"it has {width} columns for a model of {model.regressor.n_features_in_}")
-        return model
+            parts = Fields(content, ["target", "numbers", "levels", "regressor"])
+            levels = Fields(parts["levels"], (), parts.dictionary("levels"))
+            columns = TableColumns(parts.texts("numbers"), {name: levels.texts(name) for name in parts["levels"]})
+            columns.check()
+            regressor = CompositeGPRegressor.from_content(parts["regressor"], path)
+            if regressor.n_features_in_ != columns.width:
+                raise ValueError(f"it has {columns.width} columns for a model of {regressor.n_features_in_}")
+            return cls(parts.text("target"), columns, regressor)
+        except Exception as error:  # what is in the file may be none of our values
+            raise damaged(path, error) from error

@@ -8,7 +8,7 @@ from compositegp.composite.influence import Influence
 from compositegp.composite.latent import Latent
 from compositegp.composite.likelihood import Score, score
 from compositegp.composite.observations import Observations
-from compositegp.composite.segmentation import SCHEMES, SEGMENT_SIZE, by_labels, partition, segment
+from compositegp.composite.segmentation import SCHEMES, SEGMENT_SIZE, by_labels, group_by_place, partition, segment
 from compositegp.composite.sum_over_terms import (
     check_finite,
     restrict,
@@ -40,6 +40,7 @@ __all__ = [
     "factor_covariance",
     "factor_stacks",
     "fisher_information",
+    "group_by_place",
     "loadings",
     "nearest_earlier",
     "partition",

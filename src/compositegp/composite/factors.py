@@ -96,8 +96,9 @@ def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Fl
 
 def factor_covariance(observations: Observations, stack: Stack, K_kk: Array) -> Factor:
     """Cholesky factors of the Gram matrices of blocks plus the noise of each point; overwrites the matrices."""
-    if observations.noise_variance is not None:
-        add_to_diagonal(K_kk, observations.rows("noise_variance", stack))
+    added = observations.added_noise(stack)
+    if added is not None:
+        add_to_diagonal(K_kk, added)
     try:
         return cholesky(K_kk)
     except SingularMatrixError as error:

@@ -8,8 +8,9 @@ from compositegp.backend import Floats, IndexSets
 from compositegp.composite.observations import Observations
 from compositegp.composite.sum_over_terms import total_score
 from compositegp.composite.terms import Composite
+from compositegp.functionals import lift
 from compositegp.means import MeanLike
-from compositegp.validation import check_points
+from compositegp.validation import check_kernel, check_points
 
 
 def fisher_information(
@@ -51,7 +52,8 @@ def fisher_information(
     >>> float(1 / np.sqrt(information[0, 0]))
     0.2
     """
-    points = check_points(X, "X")
+    kernel, (rows,) = lift(check_kernel(kernel), X=X)
+    points = check_points(rows, "X")
     data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
     terms = _terms(composite, len(points))
     if not len(data.kernel.theta):

@@ -9,7 +9,8 @@ from compositegp.composite.factors import batches
 from compositegp.composite.latent import Latent
 from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
-from compositegp.kernels import Boxes, covariance_bounds, noise_variance
+from compositegp.functionals import plain_points
+from compositegp.kernels import Boxes, covariance_bounds
 from compositegp.means import Estimated, check_coefficients
 
 
@@ -31,11 +32,11 @@ class Influence:
     def __init__(self, data: Observations, composite: Composite) -> None:
         self._kernel = data.kernel
         self._noise = _least_noise(data)
-        residuals = _residuals(data)
+        residuals, points = _residuals(data), plain_points(data.kernel, data.X)
         boxes, sizes = [], []
         for stack in composite.stacks:
             for blocks in batches(len(stack), stack.indices.shape[1] * data.X.shape[1]):
-                boxes.append(Boxes.around(data.X[stack.indices[blocks]]))
+                boxes.append(Boxes.around(points[stack.indices[blocks]]))
                 sizes.append(np.linalg.norm(residuals[stack.indices[blocks]], axis=(1, 2)))
         self._boxes = Boxes(*(np.concatenate(parts) for parts in zip(*boxes, strict=True)))
         self._sizes = np.concatenate(sizes)
@@ -46,7 +47,7 @@ class Influence:
         """Bounds for all the blocks, in prior standard deviations of the latent; infinite if there is no bound."""
         if self._noise <= 0:
             return np.full(len(self._sizes), np.inf)
-        own = Boxes.around(latent.points[None])
+        own = Boxes.around(plain_points(self._kernel, latent.points)[None])
         largest = covariance_bounds(self._kernel, self._boxes, own)
         loading = largest * np.sqrt(self._counts * len(latent.points) / self._noise) * latent.inverse_norm
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -60,10 +61,7 @@ def _for_each_block(composite: Composite, values: Callable[[Stack], Floats]) -> 
 
 def _least_noise(data: Observations) -> float:
     """The smallest noise variance of an observation: a lower bound on the eigenvalues of their covariance."""
-    white = noise_variance(data.kernel, data.X)
-    if data.noise_variance is not None:
-        white = white + data.noise_variance
-    return max(float(white.min()), 0.0)
+    return max(float(data.noise.min()), 0.0)
 
 
 def _residuals(data: Observations) -> Floats:

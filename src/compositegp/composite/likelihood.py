@@ -21,7 +21,7 @@ from compositegp.composite.factors import factor_covariance
 from compositegp.composite.observations import Observations
 from compositegp.composite.slepian_bangs import exact_fisher, probed_fisher
 from compositegp.composite.terms import Stack
-from compositegp.kernels import linearize
+from compositegp.kernels import linearize, with_noise_factors
 from compositegp.means import NormalEquations
 
 
@@ -89,6 +89,9 @@ def score(
     linearized = linearize(observations.kernel, points)
     lower, jitter = factor_covariance(observations, stack, xp.asarray(linearized.value, copy=True))
     columns = solve_lower(lower, observations.rows("columns", stack))
+    if observations.weights is not None:
+        factors = 1 / observations.rows("weights", stack)
+        linearized = with_noise_factors(linearized, observations.kernel, points, factors)
     weights = like(stack.row_weights, lower)
     q, t = coefficients.shape
     residuals = columns[..., q:] - columns[..., :q] @ like(coefficients, lower)

@@ -6,6 +6,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, Indices, RandomState
+from compositegp.functionals import Places
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
 
@@ -77,6 +78,22 @@ def partition(
     if scheme == "random":
         check_random_state(random_state).shuffle(order)
     return [np.sort(part) for part in np.array_split(order, n_segments)]
+
+
+def group_by_place(kernel: Kernel, Z: Floats, group_size: int) -> list[Indices]:
+    """Groups of test points that are near each other in the length scales of a kernel; a partition of range(M).
+
+    Functionals at the same point are in the same group and count as one, so that parts add up within it.
+    """
+    places = Places.of(kernel, Z)
+    if places.shared is None:
+        return partition(in_length_scales(kernel, Z), group_size)
+    count = len(places.first)
+    leaders = np.concatenate([places.first, places.wide])
+    return [
+        np.concatenate([places.rows(group[group < count]), places.wide[group[group >= count] - count]])
+        for group in partition(in_length_scales(kernel, Z[leaders]), group_size)
+    ]
 
 
 def _tree(points: Floats, n_segments: int) -> list[Indices]:

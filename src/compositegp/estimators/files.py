@@ -5,22 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from compositegp.backend import Floats
-from compositegp.composite import Evidence, Latent
-from compositegp.estimators.fitted_model import FittedModel, TargetScale
+from compositegp.estimators.fitted_model import FittedModel
 from compositegp.estimators.fitting import choices_of
-from compositegp.learning import Average, KernelComparison, RecursiveEstimate
+from compositegp.estimators.stored_parts import LATENT, build_model
 from compositegp.means import Basis, Constant, Estimated, Linear, MeanModel, as_mean
-from compositegp.posteriors import Belief, Whitened
-from compositegp.predictive import IdentityTarget, LogTarget, TransformedTarget
-from compositegp.storage import read_archive, unreadable, write_archive
+from compositegp.predictive import LogTarget, TransformedTarget
+from compositegp.storage import Fields, damaged, read_archive, write_archive
+from compositegp.validation import check_noise_variance
 
 FORMAT = "compositegp regressor"
-VERSION = 2
+VERSION = 3
 
 _FEATURES = ("n_features_in_", "feature_names_in_")
-_OF_THE_MACHINE = ("device",)  # parameters that are not part of a model
-_LATENT = ("points", "mean", "root", "unroot", "strengths", "basis")
+_OF_THE_MACHINE = ("device", "n_jobs")  # parameters that are not part of a model
+_PREFIX = "parameters."  # of parameters in a file
+_MOST_RESTARTS = 1000  # that a file may ask for: each is a search for the best likelihood
 
 
 def save(estimator: Any, model: FittedModel, path: str | Path) -> None:
@@ -38,7 +37,7 @@ def content_of(estimator: Any, model: FittedModel) -> dict[str, Any]:
     features = {name: value for name, value in vars(estimator).items() if name in _FEATURES}
     # On one level, so that an error names a parameter as the user knows it.
     given = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _OF_THE_MACHINE}
-    parameters = {f"parameters.{name}": value for name, value in given.items()}
+    parameters = {f"{_PREFIX}{name}": value for name, value in given.items()}
     return {**parameters, "features": features, "model": _parts(model)}
 
 
@@ -47,24 +46,51 @@ def load(kind: type[Any], path: str | Path) -> tuple[Any, FittedModel]:
     return from_content(kind, read_archive(path, FORMAT, VERSION), path)
 
 
-def from_content(kind: type[Any], content: dict[str, Any], path: str | Path) -> tuple[Any, FittedModel]:
-    """An estimator of a kind, and what it had learned, from what `content_of` made."""
-    prefix = "parameters."
-    given = {name.removeprefix(prefix): value for name, value in content.items() if name.startswith(prefix)}
-    if "features" not in content or "model" not in content:
-        raise unreadable(path, "a part of it is missing")
+def from_content(kind: type[Any], content: Any, path: str | Path) -> tuple[Any, FittedModel]:
+    """An estimator of a kind, and what it had learned, from what `content_of` made; `path` is named in errors."""
     try:
-        estimator = kind(**given)
-        for name in _FEATURES:
-            if name in content["features"]:
-                setattr(estimator, name, content["features"][name])
-        return estimator, _build(estimator, content["model"], path)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise unreadable(path, f"a part of it is missing or damaged ({error})") from error
-    except ValueError as error:
-        if str(error).startswith(str(path)):
-            raise
-        raise unreadable(path, f"a part of it is missing or damaged ({error})") from error
+        parameters = kind().get_params(deep=False)
+        names = [f"{_PREFIX}{name}" for name in parameters if name not in _OF_THE_MACHINE]
+        machine = [f"{_PREFIX}{name}" for name in _OF_THE_MACHINE]  # in files of earlier versions
+        fields = Fields(content, [*names, "features", "model"], machine)
+        estimator = kind(**{name.removeprefix(_PREFIX): fields[name] for name in names})
+        _check_parameters(estimator)
+        _set_features(estimator, fields["features"])
+        return estimator, build_model(choices_of(estimator), fields["model"], estimator.n_features_in_)
+    except Exception as error:  # what is in the file may be none of our values
+        raise damaged(path, error) from error
+
+
+def _check_parameters(estimator: Any) -> None:
+    """The rules of the parameters, and limits on what a file may ask for."""
+    estimator._check_parameters()
+    seed = estimator.random_state
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32):
+        raise ValueError(f"random_state must be a whole number or None; found {seed!r:.60}")
+    if callable(estimator.segmentation):
+        raise ValueError("segmentation is a function, which no file holds")
+    check_noise_variance(estimator.alpha, max(np.size(estimator.alpha), 1), "alpha")
+    if estimator.target_transform not in (None, "log"):
+        raise ValueError(f"target_transform must be 'log' or None; found {estimator.target_transform!r:.60}")
+    if not isinstance(
+        estimator.mean, int | float | str | list | np.ndarray | Constant | Linear | Basis | Estimated | None
+    ):
+        raise ValueError(f"mean is no mean that a file can have; found {type(estimator.mean).__name__}")
+    as_mean(estimator.mean)
+    if getattr(estimator.learning, "n_restarts", 0) > _MOST_RESTARTS:
+        raise ValueError(f"n_restarts is {estimator.learning.n_restarts}, and a file may ask for {_MOST_RESTARTS}")
+
+
+def _set_features(estimator: Any, values: Any) -> None:
+    features = Fields(values, ["n_features_in_"], _FEATURES)
+    estimator.n_features_in_ = features.count("n_features_in_", least=1)
+    names = features["feature_names_in_"]
+    if names is None:
+        return
+    is_text = isinstance(names, np.ndarray) and names.dtype.kind in "OU" and all(isinstance(n, str) for n in names)
+    if not is_text or names.shape != (estimator.n_features_in_,):
+        raise ValueError("feature_names_in_ must have a text for each column")
+    estimator.feature_names_in_ = names.astype(object)
 
 
 def _parts(model: FittedModel) -> dict[str, Any]:
@@ -81,6 +107,7 @@ def _parts(model: FittedModel) -> dict[str, Any]:
         "X": model.X,
         "y": model.y,
         "noise_variance": model.noise_variance,
+        "weights": model.weights,
         "segment_members": None if segments is None else np.concatenate([*segments, np.empty(0, dtype=np.intp)]),
         "segment_sizes": None if segments is None else np.array([len(part) for part in segments], dtype=np.intp),
         "tuning": model.tuning,
@@ -103,7 +130,7 @@ def _parts(model: FittedModel) -> dict[str, Any]:
     if model.watched is not None and model.watched.whitened is not None:
         latent, location, scale, natural, *_ = model.watched.whitened
         parts["watched"] = {
-            "latent": {name: getattr(latent, name) for name in _LATENT},
+            "latent": {name: getattr(latent, name) for name in LATENT},
             "variance": latent.variance,
             "location": location,
             "scale": scale,
@@ -124,70 +151,3 @@ def _mean_of(mean: MeanModel) -> Any:
         f"mean is {mean.known!r}, which save does not write: it would need code to be read again. Use pickle, or a "
         "named mean ('constant', 'linear')."
     )
-
-
-def _build(estimator: Any, parts: dict[str, Any], path: str | Path) -> FittedModel:
-    mean, estimate = parts["mean"], None
-    if parts["coefficients"] is not None:
-        if not isinstance(mean, Basis):
-            raise unreadable(path, "its mean has no coefficients")
-        estimate = Estimated(mean.functions, parts["coefficients"], parts["coefficient_covariance"])
-    model = as_mean(mean)
-    members, sizes, segments = parts["segment_members"], parts["segment_sizes"], None
-    if members is not None:
-        segments = np.split(members, np.cumsum(sizes)[:-1]) if len(sizes) else []
-    choices = choices_of(estimator)
-    fitted = FittedModel(
-        choices.prediction,
-        choices.terms,
-        TargetScale(
-            LogTarget() if parts["log_target"] else IdentityTarget(),
-            _plain(parts["offset"]),
-            _plain(parts["scale"]),
-        ),
-        parts["kernel"],
-        model,
-        estimate,
-        None if parts["theta"] is None else _average(parts["theta"]),
-        parts["X"],
-        parts["y"],
-        parts["noise_variance"],
-        segments,
-        tuning=parts["tuning"],
-        watched=None if parts["watched"] is None else _belief(parts["watched"], parts["kernel"], model),
-        comparison=_comparison(parts.get("comparison")),  # files of earlier versions have none
-    )
-    noise = fitted.noise_variance
-    n, d = fitted.X.shape
-    fits = len(fitted.y) == n and (noise is None or noise.shape == (n,)) and d == estimator.n_features_in_
-    whole = members is None or (np.array_equal(np.sort(members), np.arange(n)) and sizes.sum() == n)
-    if not fits or not whole:
-        raise unreadable(path, "its arrays do not fit together")
-    return fitted
-
-
-def _plain(value: Floats) -> Any:
-    return float(value) if value.ndim == 0 else value
-
-
-def _comparison(values: dict[str, Any] | None) -> KernelComparison | None:
-    return None if values is None else KernelComparison.from_values(values)
-
-
-def _average(parts: dict[str, Any]) -> Average:
-    estimate = RecursiveEstimate(parts["precision"], parts["shift"], parts["n_segments"], parts["largest"])
-    return Average(
-        estimate,
-        parts["log_likelihood"],
-        parts["n_points"],
-        parts["n_segments"],
-        parts["n_left_out"],
-        parts["n_at_bound"],
-    )
-
-
-def _belief(parts: dict[str, Any], kernel: Any, mean: MeanModel) -> Belief:
-    latent = Latent(**parts["latent"], variance=parts["variance"])
-    natural = None if parts["precision"] is None else Evidence(parts["precision"], parts["shift"])
-    whitened = Whitened(latent, parts["location"], parts["scale"], natural, kernel, mean)
-    return Belief.of(whitened, tuple(parts["outputs"]))

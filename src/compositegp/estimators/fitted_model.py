@@ -68,6 +68,8 @@ class FittedModel:
         What the prediction method has learned from the data; None where it has learned nothing, or not yet.
     comparison : KernelComparison or None
         How the kernel was chosen, where several were compared.
+    weights : array of shape (n,) or None
+        The kernel's noise of an observation is divided by its weight.
     """
 
     prediction: PredictionMethod
@@ -85,6 +87,7 @@ class FittedModel:
     watched: Belief | None = None
     tuning: Any = None
     comparison: KernelComparison | None = None
+    weights: Floats | None = None
 
     @cached_property
     def own_segments(self) -> list[Indices]:
@@ -99,7 +102,7 @@ class FittedModel:
     @cached_property
     def data(self) -> Observations:
         """The data under the model: the mean is known, or its coefficients are estimated."""
-        given = Observations.of(self.kernel, self.mean, self.X, self.y, self.noise_variance)
+        given = Observations.of(self.kernel, self.mean, self.X, self.y, self.noise_variance, self.weights)
         basis = self.mean.coefficients
         if not isinstance(basis, Basis):
             return given
@@ -142,6 +145,20 @@ class FittedModel:
             return self
         return replace(self, prediction=prediction, terms=terms, tuning=None)
 
+    def with_data(self, X: Floats, y: Floats, noise_variance: Floats | None) -> "FittedModel":
+        """What was learned, to predict from other observations; y is in the target's own unit."""
+        known = self.data.mean.coefficients
+        return replace(
+            self,
+            estimate=known if isinstance(known, Estimated) else None,
+            X=X,
+            y=self.target.forward(y),
+            noise_variance=noise_variance,
+            segments=None,
+            result=None,
+            weights=None,
+        )
+
     def predict(
         self, Z: Floats, *, latent: bool, extra_noise: Floats | None, joint: bool, variance: str, n_jobs: int | None
     ) -> PredictiveDistribution:
@@ -167,21 +184,30 @@ class FittedModel:
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOut]:
         """Training points predicted without themselves and their nearest neighbors, at several distances."""
-        parts = []
-        for rows, skip, distance, found in self.predictor.held_out(n_jobs, seed):
-            noise = None if self.noise_variance is None else self.noise_variance[rows]
-            Z = self.X[rows]
-            predicted = PredictiveDistribution.of_marginals(
-                found.mean,
-                found.variance + new_noise(self.kernel, Z, False, noise),
-                transform=self.target.transform,
-                offset=self.target.offset,
-                output_scale=self.target.scale,
-                **self._spread(Z, found, noise),
-            )
-            y = self.target.transform.inverse(self.target.offset + self.target.scale * self.y[rows])
-            parts.append(HeldOut(skip, distance, predicted, y))
-        return parts
+        return [
+            HeldOut(skip, distance, *self._predicted(rows, found, self.data.take(rows).noise))
+            for rows, skip, distance, found in self.predictor.held_out(n_jobs, seed)
+        ]
+
+    def left_out(self, n_jobs: int | None) -> PredictiveDistribution:
+        """Every training point predicted without itself."""
+        if len(self.X) < 2:
+            raise ValueError(f"predict_leave_one_out needs at least two observations; found {len(self.X)}.")
+        return self._predicted(np.arange(len(self.X)), *self.predictor.left_out(n_jobs))[0]
+
+    def _predicted(self, rows: Indices, found: Any, noise: Floats) -> tuple[PredictiveDistribution, Floats]:
+        """Predictions of observations from beliefs about their latent values, and what was observed."""
+        factors, family = self.predictor.spread(self.X[rows], found, noise)
+        predicted = PredictiveDistribution.of_marginals(
+            found.mean,
+            found.variance + noise,
+            transform=self.target.transform,
+            offset=self.target.offset,
+            output_scale=self.target.scale,
+            factors=factors,
+            family=family,
+        )
+        return predicted, self.target.transform.inverse(self.target.offset + self.target.scale * self.y[rows])
 
     def _spread(self, Z: Floats, found: Any, extra_noise: Floats | None) -> dict[str, Any]:
         """Factors on standard deviations, and the family of errors: of observations, and used for the latent too."""

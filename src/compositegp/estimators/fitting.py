@@ -12,6 +12,7 @@ from compositegp.composite import Observations
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.inputs import Training
 from compositegp.estimators.term_choice import TermChoice
+from compositegp.functionals import Functionals, OnFunctionals, lift, matching_kernel, matching_mean
 from compositegp.learning import (
     Average,
     KernelComparison,
@@ -28,7 +29,7 @@ from compositegp.learning import (
 )
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, in_units_of, plugged_in
 from compositegp.prediction import PredictionMethod, as_prediction_method
-from compositegp.predictive import as_target_transform
+from compositegp.predictive import IdentityTarget, as_target_transform
 
 
 class Model(NamedTuple):
@@ -67,7 +68,6 @@ def choices_of(estimator: Any) -> Choices:
         estimator.segment_size,
         estimator.segmentation,
         estimator.conditioning_size,
-        estimator.composite,
         estimator.random_state,
     )
     terms.check()
@@ -83,20 +83,26 @@ def model_of(estimator: Any, training: Training) -> Model:
     """
     transform = as_target_transform(estimator.target_transform, training.y)
     mean = estimator.mean
+    if np.ndim(mean) == 1 and np.size(mean) != np.size(training.y[:1]):
+        raise ValueError(
+            f"The number of targets seen in `y` is {np.size(training.y[:1])}, but mean has {np.size(mean)} number(s). "
+            "Give one for each output."
+        )
     if hasattr(mean, "fit") and hasattr(mean, "transform"):
         mean = Basis(clone(mean).fit(training.X))
-    given = single_kernel(estimator.kernel)
-    if given is not None:
-        return Model(TargetScale(transform, 0.0, 1.0), clone(given), in_units_of(as_mean(mean), training.X))
-    y = transform.forward(training.y)
+    y, given = transform.forward(training.y), single_kernel(estimator.kernel)
     offset: Any = 0.0
     scale: Any = 1.0
-    if mean is None:
-        offset, mean = y.mean(axis=0), "constant"
-    if y.ndim == 2:
+    if training.functionals is None and (estimator.normalize_y or (given is None and mean is None)):
+        offset = y.mean(axis=0)  # functionals need not contain a constant: their mean is estimated
+    if estimator.normalize_y or (given is None and y.ndim == 2):
         spreads = y.std(axis=0)
         scale = np.where(spreads > 0, spreads, 1.0)
-    kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
+    if given is None:
+        mean = "constant" if mean is None else mean
+        kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
+    else:
+        kernel = clone(given)
     return Model(TargetScale(transform, offset, scale), kernel, in_units_of(as_mean(mean), training.X))
 
 
@@ -105,12 +111,16 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
     choices = choices_of(estimator)
     target, kernel, mean = model_of(estimator, training)
     X, y = training.X, target.forward(training.y)
+    if training.functionals is not None:
+        check_untransformed(target, training.functionals)
+        kernel, (X,) = lift(kernel, X=training.functionals)
     result, average, comparison = None, None, None
     if choices.learning is not None and len(kernel.theta):
         average = Average.empty(len(kernel.theta))
-        if _can_learn(mean, X, y):
-            start = default_kernel(X.shape[1]) if is_automatic(estimator.kernel) else kernel
-            data = Observations.of(start, _learnable(mean), X, y, training.noise_variance)
+        if _can_learn(matching_mean(kernel, mean), X, y):
+            start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
+            start = matching_kernel(start, kernel)
+            data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
             result, comparison = _learn(estimator, choices, data, training.groups)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
@@ -130,7 +140,17 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
         segments,
         result,
         comparison=comparison,
+        weights=training.weights,
     )
+
+
+def check_untransformed(target: TargetScale, observed: Functionals) -> None:
+    """Refuse observed functionals of a transformed target: an average of y is not one of its transform."""
+    if not isinstance(target.transform, IdentityTarget) and not observed.is_point.all():
+        raise ValueError(
+            "target_transform is for observed values of f: an average or a derivative of the target is not that of its "
+            "transform. Leave target_transform out."
+        )
 
 
 def _can_learn(mean: MeanModel, X: Floats, y: Floats) -> bool:
@@ -155,10 +175,17 @@ def _learn(
     options: Any = {
         "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
-        "verbose": bool(estimator.verbose),
+        "verbose": bool(method.verbose),
     }
     comparison = None
-    candidates = candidates_of(estimator.kernel, data, method)
+    observes_points = not isinstance(data.kernel, OnFunctionals)
+    # Functionals may be derivatives, which not every kernel of the family has.
+    candidates = (
+        candidates_of(estimator.kernel, data, method)
+        if observes_points or not is_automatic(estimator.kernel)
+        else {}
+    )
+    candidates = {name: matching_kernel(one, data.kernel) for name, one in candidates.items()}
     if candidates:
         result, comparison = choose_kernel(candidates, data, source, method, **options)
     else:

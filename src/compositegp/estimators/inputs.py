@@ -1,5 +1,6 @@
 """The arguments of fit and predict, checked like in scikit-learn; rows without a target are left out."""
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from compositegp.backend import Floats, warn_caller
+from compositegp.functionals import Functionals, find_functionals
 from compositegp.validation import check_noise_variance
 
 
@@ -21,12 +23,23 @@ class Training(NamedTuple):
     noise_variance : array of shape (n,) or None
     groups : array of shape (n,) or None
         Labels of segments.
+    weights : array of shape (n,) or None
+        The kernel's noise is divided by them; `noise_variance` is divided already.
+    functionals : Functionals or None
+        What was observed, where it is not f at points; X has their centers.
     """
 
     X: Floats
     y: Floats
     noise_variance: Floats | None
     groups: npt.NDArray[Any] | None = None
+    weights: Floats | None = None
+    functionals: Functionals | None = None
+
+    def take(self, rows: Any) -> "Training":
+        """Some of the rows."""
+        chosen: list[Any] = [None if values is None else values[rows] for values in self]
+        return Training(*chosen)
 
 
 def read_training(
@@ -35,34 +48,94 @@ def read_training(
     y: ArrayLike,
     noise_variance: ArrayLike | None,
     groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     *,
     reset: bool,
 ) -> Training:
-    """Check training data; rows with a target of NaN are not observed, and are left out with a warning."""
+    """Check training data.
+
+    Rows with a target of NaN are not observed, and are left out with a warning. So are, without one, rows of weight
+    zero.
+    """
     if y is None:
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
+    functionals = _read_observed(estimator, X, reset)
+    if functionals is None:
+        points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
+    else:
+        points = functionals.centers
     targets = _own(read_targets(y), y)
     check_consistent_length(points, targets)
-    variances = check_noise_variance(noise_variance, len(points))
-    labels = _read_groups(groups, len(points))
+    variances = _read_noise(estimator.alpha, noise_variance, len(points))
+    weights = _read_weights(sample_weight, len(points))
+    if weights is not None and variances is not None:
+        variances = np.divide(variances, weights, out=np.zeros_like(variances), where=weights > 0)
+    training = Training(points, targets, variances, _read_groups(groups, len(points)), weights, functionals)
+    if weights is not None and not weights.all():
+        training, targets = training.take(weights > 0), targets[weights > 0]
     observed = ~np.isnan(targets).reshape(len(targets), -1).any(axis=1)
     if observed.all():
-        return Training(points, targets, variances, labels)
+        return training
     missing = int((~observed).sum())
     if missing == len(targets):
         raise ValueError("Input y contains NaN in every row: nothing was observed. Check the target column.")
     warn_caller(
         f"y is NaN in {missing} of {len(targets)} rows: they are taken as not observed and left out.", UserWarning
     )
-    return Training(
-        points[observed],
-        targets[observed],
-        None if variances is None else variances[observed],
-        None if labels is None else labels[observed],
-    )
+    return training.take(observed)
+
+
+def _read_noise(alpha: Any, noise_variance: Any, count: int) -> Floats | None:
+    """Known noise of the observations: `noise_variance` of fit, or the constructor's `alpha`."""
+    if alpha is None:
+        return check_noise_variance(noise_variance, count)
+    if noise_variance is not None:
+        raise ValueError(
+            f"alpha={alpha!r} and noise_variance are both given, and mean the same: the known noise of the "
+            "observations. Give one of them."
+        )
+    if np.ndim(alpha) and np.shape(alpha) != (count,):
+        raise ValueError(
+            "alpha must be a scalar or an array with same number of entries as y; found an array of shape "
+            f"{np.shape(alpha)} for {count} points. Give noise that belongs to one data set to fit, as noise_variance."
+        )
+    return check_noise_variance(alpha, count, "alpha")
+
+
+def _read_weights(sample_weight: ArrayLike | None, count: int) -> Floats | None:
+    """Weights of the observations; None where they are all one."""
+    if sample_weight is None:
+        return None
+    given = np.full(count, sample_weight) if isinstance(sample_weight, Real) else sample_weight
+    weights: Floats = check_array(given, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (count,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {count} rows of X; found an array of shape "
+            f"{weights.shape}."
+        )
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight has a negative value ({weights.min():g} at index {weights.argmin()}). The noise of an "
+            "observation is divided by its weight: give 0 to leave it out."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero in every row: there is nothing to fit. Check the weights.")
+    return None if (weights == 1).all() else weights
+
+
+def _read_observed(estimator: Any, X: Any, reset: bool) -> Functionals | None:
+    """Observed functionals; with `reset` the estimator learns the number and the names of their columns."""
+    found = find_functionals(X)
+    if found is None or not reset:
+        return read_functionals(estimator, X)
+    estimator.n_features_in_ = found.n_columns
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    if found.feature_names is not None:
+        estimator.feature_names_in_ = np.array(found.feature_names, dtype=object)
+    return found
 
 
 def _read_groups(groups: ArrayLike | None, count: int) -> npt.NDArray[Any] | None:
@@ -91,6 +164,26 @@ def read_targets(y: ArrayLike) -> Floats:
     if values.ndim == 2 and values.shape[1] > 1:
         return np.ascontiguousarray(values)
     return np.ascontiguousarray(column_or_1d(values, warn=True))
+
+
+def read_functionals(estimator: Any, X: Any) -> Functionals | None:
+    """Functionals of points with the columns that the estimator was fitted to; None for points."""
+    found = find_functionals(X)
+    if found is None:
+        return None
+    n_columns = getattr(estimator, "n_features_in_", found.n_columns)
+    if found.n_columns != n_columns:
+        raise ValueError(
+            f"X has functionals of points with {found.n_columns} column(s), but {type(estimator).__name__} was fitted "
+            f"to {n_columns}. Give the same columns in the same order."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and found.feature_names is not None and list(names) != list(found.feature_names):
+        raise ValueError(
+            f"X has functionals of points with the columns {', '.join(map(str, found.feature_names))}, but "
+            f"{type(estimator).__name__} was fitted to {', '.join(map(str, names))}. Give these, in this order."
+        )
+    return found
 
 
 def read_points(estimator: Any, X: ArrayLike) -> Floats:

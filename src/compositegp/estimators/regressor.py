@@ -20,10 +20,12 @@ from compositegp.composite import CONDITIONING_SIZE, SEGMENT_SIZE
 from compositegp.estimators import files
 from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.estimators.fitting import choices_of, fit_model
+from compositegp.estimators.functional_prediction import predict_functionals
 from compositegp.estimators.held_out import ValidationReport
-from compositegp.estimators.inputs import read_points, read_training
+from compositegp.estimators.inputs import read_functionals, read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
+from compositegp.functionals import find_functionals, lift, matching_mean, plain_kernel
 from compositegp.kernels import diagonal
 from compositegp.learning import (
     KernelComparison,
@@ -35,9 +37,9 @@ from compositegp.learning import (
     single_kernel,
 )
 from compositegp.means import Estimated, as_given, as_mean
-from compositegp.posteriors import prior
+from compositegp.posteriors import Belief, prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
-from compositegp.predictive import Calibration, PredictiveDistribution, as_target_transform
+from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
 from compositegp.validation import check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
@@ -60,10 +62,17 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimated. Without a comparison it is Matérn 3/2: with fewer than 50 observations, without learning, and for
         None where learning is by `FisherAverage`. `partial_fit` on its own compares nothing: it takes Matérn 3/2, or
         the first of several kernels.
-    mean : None, number, callable, "constant", "linear", Basis, Estimated or scikit-learn transformer
-        Prior mean; of basis functions the coefficients are learned.
+    alpha : None, number or array of shape (n,)
+        Known noise variance of the observations, in addition to the kernel's own: scikit-learn's word for
+        `noise_variance` of `fit`, which takes the place of it.
+    mean : None, number, array of shape (t,), callable, "constant", "linear", Basis, Estimated or transformer
+        Prior mean; of basis functions the coefficients are learned. t numbers are the means of t outputs, also before
+        `fit`: ``mean=np.zeros(t)`` is scikit-learn's ``n_targets=t``.
     target_transform : None, "log" or scikit-learn transformer
         Model the target on another scale. Predictions are in the target's own unit; with ``log`` they are log-normal.
+    normalize_y : bool
+        Model the target less its mean and over its standard deviation, as in scikit-learn. `kernel`, `mean` and `alpha`
+        are then on that scale. With `partial_fit` the first segment has the say.
     prediction : PredictionMethod or str
         `Nearest` (default): the observations nearest to a group of test points are its one term. `CompositeSum`: every
         segment's evidence about the group is added up (the paper). `Inducing` (FITC, PITC) and `Committee` are for
@@ -74,13 +83,12 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         have the parameters, as `CompositeLikelihood(tolerance=0.01)`. None leaves the hyper-parameters as they are.
     segment_size : int
         Observations in a segment, at most.
-    segmentation : {"tree", "sequential", "interleaved", "random"}
-        How segments are made: see `segment`. Segments of your own are given to `fit` as labels, `groups`.
+    segmentation : {"tree", "sequential", "interleaved", "random"} or callable
+        How segments are made: see `segment`. Segments of your own are given to `fit` as labels, `groups`. A function of
+        points (n, d) and a kernel that returns a `Composite` is a choice of terms of your own, in the place of
+        segments: learning reads it, and `CompositeSum` predicts by it.
     conditioning_size : int
         Observations of earlier segments, the nearest, that each segment is conditioned on. 0 is the paper's composite.
-    composite : callable, optional
-        A choice of terms of your own, in the place of segments: a function of points (n, d) and a kernel that returns a
-        `Composite`. Learning reads it, and `CompositeSum` predicts by it.
     random_state : int, RandomState or None
         For random segments and the order in which learning reads them. A number, 0 by default, so that two fits to the
         same data are the same.
@@ -89,8 +97,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     device : str, optional
         Where to work on the terms: a device that PyTorch knows, such as "cuda" (see `use_device`). Not part of a saved
         model.
-    verbose : bool
-        Show a progress bar of learning on a terminal.
 
     Attributes
     ----------
@@ -129,41 +135,48 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         kernel: Kernel | Sequence[Kernel] | Mapping[str, Kernel] | str | None = None,
         *,
+        alpha: ArrayLike | None = None,
         mean: Any = None,
         target_transform: Any = None,
+        normalize_y: bool = False,
         prediction: PredictionMethod | str = "nearest",
         learning: LearningMethod | str | None = "composite_likelihood",
         segment_size: int = SEGMENT_SIZE,
-        segmentation: str = "tree",
+        segmentation: str | CompositeMaker = "tree",
         conditioning_size: int = CONDITIONING_SIZE,
-        composite: CompositeMaker | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         device: str | None = None,
-        verbose: bool = False,
     ) -> None:
         self.kernel = kernel
+        self.alpha = alpha
         self.mean = mean
         self.target_transform = target_transform
+        self.normalize_y = normalize_y
         self.prediction = prediction
         self.learning = learning
         self.segment_size = segment_size
         self.segmentation = segmentation
         self.conditioning_size = conditioning_size
-        self.composite = composite
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
-        self.verbose = verbose
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None, groups: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_variance: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> "CompositeGPRegressor":
         """Learn the hyper-parameters, and keep the data to predict from.
 
         Parameters
         ----------
-        X : array or data frame of shape (n, d)
+        X : array or data frame of shape (n, d), or functionals
+            Where f was observed, or what else of it: block averages, slopes (see `compositegp.functionals`). With
+            functionals no kernels are compared unless several are given: the default is Matérn 3/2.
         y : array of shape (n,), or (n, t) for t outputs that share the kernel
             NaN is "not observed": such rows are left out, with a warning.
         noise_variance : None, number or array of shape (n,)
@@ -171,6 +184,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             (with `target_transform`: of the transformed target).
         groups : array of shape (n,), optional
             Labels of segments: the observations with a label are a segment. They take the place of `segmentation`.
+        sample_weight : array of shape (n,), optional
+            The noise variance of an observation, the kernel's and its own, is divided by its weight: an average of w
+            measurements has the weight w. Under given hyper-parameters that is the same as the observation w times.
+            Observations of weight 0 are left out.
 
         Returns
         -------
@@ -178,7 +195,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         with self._on_device(), self._features_kept():
-            training = read_training(self, X, y, noise_variance, groups, reset=True)
+            training = read_training(self, X, y, noise_variance, groups, sample_weight, reset=True)
             model = fit_model(self, training)
             watch = self._watched_points(model)
             if watch is None:
@@ -190,7 +207,11 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_variance: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> "CompositeGPRegressor":
         """Take in one segment of data.
 
@@ -200,7 +221,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, y, noise_variance
+        X, y, noise_variance, sample_weight
             As for `fit`.
 
         Returns
@@ -210,7 +231,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         first = not self.__sklearn_is_fitted__()
         with self._on_device(), self._features_kept():
-            training = read_training(self, X, y, noise_variance, reset=first)
+            training = read_training(self, X, y, noise_variance, None, sample_weight, reset=first)
             if first:
                 model = begin(self, training, None)
                 watch = self._watched_points(model)
@@ -220,6 +241,36 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = absorb(self._with_one_kernel(model), model, training)
         self._model = model
         return self
+
+    def with_data(
+        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None
+    ) -> "CompositeGPRegressor":
+        """A copy that predicts from other observations of the same process, with everything that was learned.
+
+        Hyper-parameters, the coefficients of the mean, the number of neighbors and the calibration stay as they are:
+        so a model that was learned once serves the windows of a map that is too large for memory, or tomorrow's data.
+
+        Parameters
+        ----------
+        X, y, noise_variance
+            As for `fit`.
+
+        Returns
+        -------
+        CompositeGPRegressor
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 200)[:, None]
+        >>> model = CompositeGPRegressor().fit(X, np.sin(X[:, 0]))
+        >>> model.with_data(X + 20, np.sin(X[:, 0] + 20)).predict([[25.0]]).round(2)
+        array([-0.13])
+        """
+        self._model = model = self._model_with_data("with_data").tuned(self.n_jobs)
+        training = read_training(self, X, y, noise_variance, reset=False)
+        other = copy(self)
+        other._model = model.with_data(training.X, training.y, training.noise_variance)
+        return other
 
     def predict_distribution(
         self,
@@ -234,7 +285,9 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or data frame of shape (M, d)
+        X : array or data frame of shape (M, d), or functionals
+            Points, or derivatives, averages, sums and parts of f: see `compositegp.functionals`. With a
+            `target_transform`, derivatives and parts are those of the transformed target.
         joint : bool
             Predict all of `X` as one group, with a covariance, so that draws are joint. By default each point is
             predicted for itself, which takes any number of points.
@@ -265,12 +318,17 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not self.__sklearn_is_fitted__():
             return self._prior_distribution(X, joint, latent, noise_variance)
         with self._on_device():
-            points = read_points(self, X)
+            asked = read_functionals(self, X)
+            if asked is None:
+                points = read_points(self, X)
             self._model = model = self._current().tuned(self.n_jobs)
-            extra = check_noise_variance(noise_variance, len(points))
-            return model.predict(
-                points, latent=latent, extra_noise=extra, joint=joint, variance=variance, n_jobs=self.n_jobs
-            )
+            options: Any = {"latent": latent, "joint": joint, "variance": variance, "n_jobs": self.n_jobs}
+            if asked is None or asked.is_point.all():
+                points = points if asked is None else asked.points
+                extra = check_noise_variance(noise_variance, len(points))
+                return model.predict(points, extra_noise=extra, **options)
+            extra = check_noise_variance(noise_variance, len(asked))
+            return predict_functionals(model, asked, extra_noise=extra, **options)
 
     @overload
     def predict(
@@ -279,6 +337,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return_std: Literal[False] = False,
         return_cov: Literal[False] = False,
         *,
+        return_interval: None = None,
         latent: bool = ...,
         noise_variance: ArrayLike | None = ...,
         variance: str = ...,
@@ -290,21 +349,23 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return_std: bool = False,
         return_cov: bool = False,
         *,
+        return_interval: float | None = None,
         latent: bool = ...,
         noise_variance: ArrayLike | None = ...,
         variance: str = ...,
-    ) -> Floats | tuple[Floats, Floats]: ...
+    ) -> Any: ...
     def predict(
         self,
         X: ArrayLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
+        return_interval: float | None = None,
         latent: bool = False,
         noise_variance: ArrayLike | None = None,
         variance: str = "claimed",
-    ) -> Floats | tuple[Floats, Floats]:
-        """Predict the target: its mean and, if asked for, standard deviation or joint covariance.
+    ) -> Any:
+        """Predict the target: its mean and, if asked for, standard deviation, joint covariance or interval.
 
         Parameters
         ----------
@@ -312,6 +373,9 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return_std : bool
         return_cov : bool
             All of `X` is then one group, predicted jointly.
+        return_interval : float, optional
+            Return the ends of the central interval that holds the target with this probability, such as 0.95. A
+            Pipeline hands this on, as it does the other options.
         latent, noise_variance, variance
             As for `predict_distribution`.
 
@@ -322,14 +386,20 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             With `return_std`.
         cov : array of shape (M, M), or (M, M, t)
             With `return_cov`.
+        lower, upper : arrays of the shape of `mean`
+            With `return_interval`.
         """
         if return_std and return_cov:
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
+        if return_interval is not None and (return_std or return_cov):
+            raise RuntimeError("return_interval cannot be requested together with return_std or return_cov.")
         found = self.predict_distribution(
             X, joint=return_cov, latent=latent, noise_variance=noise_variance, variance=variance
         )
         if return_cov:
             return found.mean_and_covariance()
+        if return_interval is not None:
+            return (found.mean, *found.interval(return_interval))
         return (found.mean, found.std) if return_std else found.mean
 
     def predict_quantiles(self, X: ArrayLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
@@ -402,6 +472,32 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._model = model = model.tuned(self.n_jobs)
             return ValidationReport(model.held_out(self.n_jobs, int(random_state)))
 
+    def predict_leave_one_out(self) -> PredictiveDistribution:
+        """Predict every observation from all the others, in closed form: no model is fitted again.
+
+        The hyper-parameters are those learned from all the data. With `Nearest` each observation is predicted from its
+        nearest neighbors without itself. Where all the data are one term, it is predicted from all the others, by which
+        unknown coefficients of the mean are then estimated too.
+
+        Returns
+        -------
+        PredictiveDistribution
+            Of the n observations that were fitted, in their order, noise included: ``crps``, ``log_score`` and
+            ``coverage`` score them against y.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 80)[:, None]
+        >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=80)
+        >>> found = CompositeGPRegressor().fit(X, y).predict_leave_one_out()
+        >>> bool(found.coverage(y, 0.95) > 0.9)
+        True
+        """
+        model = self._model_with_data("predict_leave_one_out")
+        with self._on_device():
+            self._model = model = model.tuned(self.n_jobs)
+            return model.left_out(self.n_jobs)
+
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False, clone_kernel: bool = True
     ) -> Any:
@@ -440,8 +536,16 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         which takes the further `options`. The mean is taken as known.
         """
         model = self._model_with_data("analyze")
-        Z = read_points(self, X)
-        composite, inducing = model.predictor.terms(Z)
+        if model.weights is not None:
+            raise ValueError("analyze compares terms under the kernel's own noise: fit without sample_weight.")
+        asked = read_functionals(self, X)
+        Z: Any = asked
+        if asked is None:
+            Z = read_points(self, X)
+            composite, inducing = model.predictor.terms(Z)
+        else:
+            kernel, (rows,) = lift(model.kernel, X=asked)
+            composite, inducing = model.predictor.lifted(kernel.functionals).terms(rows)
         return compare(
             model.kernel, model.X, Z, composite, inducing=inducing, noise_variance=model.noise_variance, **options
         )
@@ -479,7 +583,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def kernel_(self) -> Kernel:
         """The kernel with its learned hyper-parameters."""
-        return self._fitted().kernel
+        return plain_kernel(self._fitted().kernel)
 
     @property
     def theta_standard_errors_(self) -> Floats | None:
@@ -543,15 +647,22 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} instance is not fitted yet, and its mean or target_transform has to be "
                 "learned from data. Call fit first."
             )
-        Z = check_array(X, dtype=np.float64, order="C")
+        asked = find_functionals(X)
+        points = check_array(X, dtype=np.float64, order="C") if asked is None else asked.points
         given = single_kernel(self.kernel)
-        kernel = default_kernel(Z.shape[1]) if given is None else clone(given)
+        kernel = default_kernel(points.shape[1]) if given is None else clone(given)
+        if asked is not None:
+            if not isinstance(as_target_transform(self.target_transform, np.ones(1)), IdentityTarget):
+                raise ValueError("functionals of a transformed target need a fitted model. Call fit first.")
+            kernel, (points,) = lift(kernel, X=asked)
+        Z = points
         transform = as_target_transform(self.target_transform, np.ones(1))
         noise = new_noise(kernel, Z, latent, check_noise_variance(noise_variance, len(Z)))
+        mean = matching_mean(kernel, as_mean(self.mean)).values(Z)
+        mean = mean[:, 0] if mean.shape[1] == 1 else mean
         if joint:
-            belief = prior(kernel, Z, mean=self.mean)
+            belief = Belief(mean, prior(kernel, Z).root)
             return PredictiveDistribution.of_belief(belief, noise, transform=transform)
-        mean = as_mean(self.mean).values(Z)[:, 0]
         variance = diagonal(kernel, Z, noise=False) + noise
         return PredictiveDistribution.of_marginals(mean, variance, transform=transform)
 
@@ -561,8 +672,13 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         choices_of(self)
         if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)):
             raise ValueError(f"n_jobs must be a whole number or None; found {self.n_jobs!r}.")
-        if not isinstance(self.verbose, bool | int | np.bool_):
-            raise ValueError(f"verbose must be True or False; found {self.verbose!r}.")
+        if not isinstance(self.normalize_y, bool | np.bool_):
+            raise ValueError(f"normalize_y must be True or False; found {self.normalize_y!r}.")
+        if self.normalize_y and self.target_transform is not None:
+            raise ValueError(
+                f"normalize_y=True and target_transform={self.target_transform!r} are both given: each says on which "
+                "scale the target is modeled. Give one of them."
+            )
 
     def _on_device(self) -> AbstractContextManager[None]:
         """Work on the estimator's device; without one, where the caller says."""

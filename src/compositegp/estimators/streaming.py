@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, blas_threads_for, warn_caller
 from compositegp.composite import Composite, Observations, factor_stacks, restrict
 from compositegp.estimators.fitted_model import FittedModel
-from compositegp.estimators.fitting import choices_of, model_of
+from compositegp.estimators.fitting import check_untransformed, choices_of, model_of
 from compositegp.estimators.inputs import Training
+from compositegp.functionals import OnFunctionals, lift, matching_kernel
 from compositegp.learning import Average, FisherAverage, at_scale, default_kernel, estimate_block
-from compositegp.means import MeanModel, ordinary_least_squares, plugged_in
+from compositegp.means import ordinary_least_squares, plugged_in
 from compositegp.posteriors import prior_of
 from compositegp.prediction import CompositeSum
 
@@ -38,43 +38,65 @@ def keep_watch(model: FittedModel, Z: Floats) -> FittedModel:
             "watch keeps a belief that every segment adds to, which is prediction=CompositeSum(watch=...); found "
             f"{model.prediction!r}."
         )
-    belief, noise = prior_of(model.kernel, Z, model.mean), model.noise_variance
-    for part in model.own_segments if len(model.X) else []:
-        own = None if noise is None else noise[part]
-        belief = belief.take_in(Observations.of(model.kernel, model.mean, model.X[part], model.y[part], own))
-    X, y = model.X[:0], model.y[:0]
-    return replace(model, X=X, y=y, noise_variance=None, segments=[], estimate=None, watched=belief)
+    belief = prior_of(model.kernel, Z, model.mean)
+    if len(model.X):
+        data = Observations.of(model.kernel, model.mean, model.X, model.y, model.noise_variance, model.weights)
+        for part in model.own_segments:
+            belief = belief.take_in(data.take(part))
+    return replace(
+        model,
+        X=model.X[:0],
+        y=model.y[:0],
+        noise_variance=None,
+        weights=None,
+        segments=[],
+        estimate=None,
+        watched=belief,
+    )
 
 
 def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedModel:
     """The model with one more segment; the old model is not changed."""
-    X, y, noise = training.X, model.target.forward(training.y), training.noise_variance
+    X, y = training.X, model.target.forward(training.y)
+    noise, weights = training.noise_variance, training.weights
     if y.shape[1:] != model.y.shape[1:]:
         raise ValueError(f"y has the shape {y.shape}, but the model has outputs of shape {model.y.shape[1:]}.")
-    kernel, average = model.kernel, model.average
+    kernel, average, earlier = model.kernel, model.average, model.X
+    if training.functionals is not None or isinstance(kernel, OnFunctionals):
+        if training.functionals is not None:
+            check_untransformed(model.target, training.functionals)
+        kernel, (X, earlier) = lift(
+            kernel,
+            X=X if training.functionals is None else training.functionals,
+            earlier=earlier if len(earlier) else X,
+        )
+        earlier = earlier[: len(model.X)]
     known = plugged_in(model.mean)
     if average is not None and estimator.learning is not None:
         if not average.estimate.known.any():  # no estimate so far: begin at the scale of this segment
-            given = default_kernel(X.shape[1]) if estimator.kernel is None else estimator.kernel
-            kernel = at_scale(given, X, y - y.mean(axis=0))
-        average = _averaged(estimator, average, Observations.of(kernel, known, X, y, noise))
+            given = default_kernel(training.X.shape[1]) if estimator.kernel is None else estimator.kernel
+            kernel = matching_kernel(at_scale(given, training.X, y - y.mean(axis=0)), kernel)
+        average = _averaged(estimator, average, Observations.of(kernel, known, X, y, noise, weights))
         kernel = kernel.clone_with_theta(average.theta_or(kernel.theta, kernel.bounds))
     if model.watched is not None:
         belief = model.watched if kernel is model.kernel else model.watched.under(kernel)
-        belief = belief.take_in(Observations.of(kernel, model.mean, X, y, noise))
+        belief = belief.take_in(Observations.of(kernel, model.mean, X, y, noise, weights))
         return replace(model, kernel=kernel, average=average, watched=belief, result=None)
-    _check_factorizes(kernel, known, X, y, noise)
-    n = len(model.X)
+    _check_factorizes(Observations.of(kernel, known, X, y, noise, weights))
+    n = len(earlier)
     if model.noise_variance is not None or noise is not None:
-        noise = np.concatenate([_filled(model.noise_variance, n), _filled(noise, len(X))])
+        noise = np.concatenate([_filled(model.noise_variance, n, 0.0), _filled(noise, len(X), 0.0)])
+    if model.weights is not None or weights is not None:
+        weights = np.concatenate([_filled(model.weights, n, 1.0), _filled(weights, len(X), 1.0)])
     return replace(
         model,
         kernel=kernel,
         average=average,
         estimate=None,
-        X=np.concatenate([model.X, X]),
+        X=np.concatenate([earlier, X]),
         y=np.concatenate([model.y, y]),
         noise_variance=noise,
+        weights=weights,
         segments=[*(model.own_segments if n else []), np.arange(n, n + len(X))],
         result=None,
     )
@@ -106,12 +128,11 @@ def _averaged(estimator: Any, average: Average, segment: Observations) -> Averag
     return added
 
 
-def _check_factorizes(kernel: Kernel, mean: MeanModel, X: Floats, y: Floats, noise: Floats | None) -> None:
+def _check_factorizes(segment: Observations) -> None:
     """Refuse a segment whose covariance cannot be factorized, before it becomes part of the model."""
-    data = Observations.of(kernel, mean, X, y, noise)
-    with blas_threads_for(len(X)):
-        list(factor_stacks(data, Composite.full(len(X))))
+    with blas_threads_for(len(segment.X)):
+        list(factor_stacks(segment, Composite.full(len(segment.X))))
 
 
-def _filled(noise: Floats | None, count: int) -> Floats:
-    return np.zeros(count) if noise is None else noise
+def _filled(values: Floats | None, count: int, value: float) -> Floats:
+    return np.full(count, value) if values is None else values

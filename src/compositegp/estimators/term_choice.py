@@ -17,6 +17,7 @@ from compositegp.composite import (
     nearest_earlier,
     partition,
 )
+from compositegp.functionals import plain_kernel, plain_points
 from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.validation import check_count
@@ -32,32 +33,25 @@ class TermChoice:
     Attributes
     ----------
     segment_size : int
-    segmentation : str
+    segmentation : str or callable
+        How segments are made, or a user's own choice of terms in the place of segments.
     conditioning_size : int
-    composite : callable or None
-        A user's own choice of terms, which replaces the others.
     random_state : int, RandomState or None
     """
 
     segment_size: int
-    segmentation: str
+    segmentation: str | CompositeMaker
     conditioning_size: int
-    composite: CompositeMaker | None
     random_state: RandomState
 
     def check(self) -> None:
         """Check the values; a ValueError names the one that is wrong."""
         check_count(self.segment_size, "segment_size")
         check_count(self.conditioning_size, "conditioning_size", least=0)
-        if not isinstance(self.segmentation, str) or self.segmentation not in SCHEMES:
+        if not callable(self.segmentation) and self.segmentation not in SCHEMES:
             raise ValueError(
-                f"segmentation must be one of {', '.join(SCHEMES)}; found {self.segmentation!r}. Labels of segments go "
-                "to fit(X, y, groups=labels)."
-            )
-        if self.composite is not None and not callable(self.composite):
-            raise ValueError(
-                "composite must be a function of points (n, d) and a kernel that returns a Composite, or None; found "
-                f"{self.composite!r}."
+                f"segmentation must be one of {', '.join(SCHEMES)}, or a function of points (n, d) and a kernel that "
+                f"returns a Composite; found {self.segmentation!r}. Labels of segments go to fit(X, y, groups=labels)."
             )
 
     def segments(self, X: Floats, kernel: Kernel | None, labels: ArrayLike | None = None) -> list[Indices]:
@@ -69,11 +63,12 @@ class TermChoice:
             points = X / np.where(spreads > 0, spreads, 1.0)
         else:
             points = in_length_scales(kernel, X)
-        return partition(points, self.segment_size, self.segmentation, self.random_state)
+        scheme = self.segmentation if isinstance(self.segmentation, str) else "tree"
+        return partition(points, self.segment_size, scheme, self.random_state)
 
     def composite_of(self, X: Floats, kernel: Kernel, segments: list[Indices]) -> Composite:
         """The terms: a user's own, or segments, each conditioned on the nearest points of earlier segments."""
-        if self.composite is not None:
+        if callable(self.segmentation):
             return self._own(X, kernel)
         if len(segments) == 1 or not self.conditioning_size:
             return Composite.of_segments(segments)
@@ -83,21 +78,21 @@ class TermChoice:
 
     def source(self, data: Observations, labels: ArrayLike | None, conditioned: bool) -> LocalSegments:
         """The terms that learning reads."""
-        if self.composite is not None:
+        if callable(self.segmentation):
             return LocalSegments.checked(data, self._own(data.X, data.kernel), 0)
-        segments = self.segments(data.X, None, labels)
+        segments = self.segments(plain_points(data.kernel, data.X), None, labels)
         return LocalSegments(data, segments, self.conditioning_size if conditioned else 0)
 
     def _own(self, X: Floats, kernel: Kernel) -> Composite:
-        assert self.composite is not None
-        found = check_composite(self.composite(X, kernel))
+        assert callable(self.segmentation)
+        found = check_composite(self.segmentation(plain_points(kernel, X), plain_kernel(kernel)))
         if found.n_points > len(X):
             raise ValueError(
-                f"composite names point {found.n_points - 1}, but there are only {len(X)} observation(s)."
+                f"segmentation names point {found.n_points - 1}, but there are only {len(X)} observation(s)."
             )
         return found
 
     def same_as(self, other: "TermChoice") -> bool:
         """Whether these make the same terms."""
-        names = ("segment_size", "segmentation", "conditioning_size", "composite")
+        names = ("segment_size", "segmentation", "conditioning_size")
         return all(getattr(self, name) == getattr(other, name) for name in names)

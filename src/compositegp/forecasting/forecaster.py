@@ -17,24 +17,19 @@ from compositegp.composite import segment
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
 from compositegp.forecasting.series_model import describe, kernel_of, mean_of
+from compositegp.forecasting.stored_series import from_values, to_values
 from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
 from compositegp.kernels import noise_variance
 from compositegp.learning import CompositeLikelihood, LearningMethod, as_learning_method, learn
 from compositegp.means import MeanLike
 from compositegp.predictive import IdentityTarget, LogTarget, PredictiveDistribution, TargetTransform
-from compositegp.storage import read_archive, unreadable, write_archive
+from compositegp.storage import Fields, damaged, read_archive, write_archive
+from compositegp.validation import are_finite
 
 FORMAT, VERSION = "compositegp forecaster", 2
 _SEGMENT = 512  # observations of a segment to learn from: about three weeks of hours
-_STORED = (
-    "kernel",
-    "mean",
-    "theta_standard_errors",
-    "X",
-    "y",
-    "columns",
-    "notes",
-)  # of the fitted series, in a file
+_OF_THE_MACHINE = ("n_jobs",)  # parameters that are not part of a model
+_LONGEST_TEXT = 10_000  # characters of a text that is stored with a model
 
 
 class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
@@ -317,16 +312,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         **more
             Numbers or text to be stored with it, which `load_with` returns.
         """
-        series = self._fitted()
-        timeline = series.timeline
-        content = {
-            "parameters": self.get_params(deep=False),
-            "timeline": {"origin": timeline.origin.isoformat(), "step": timeline.step.value, "zone": timeline.zone},
-            "seasons": [tuple(season) for season in series.seasons],
-            "series": {name: getattr(series, name) for name in _STORED},
-            "more": more,
-        }
-        write_archive(path, FORMAT, VERSION, content)
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_THE_MACHINE}
+        write_archive(path, FORMAT, VERSION, {"parameters": given, **to_values(self._fitted()), "more": more})
 
     @classmethod
     def load(cls, path: str | Path) -> "CompositeGPForecaster":
@@ -349,15 +336,21 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         content = read_archive(path, FORMAT, VERSION)
         try:
-            model = cls(**content["parameters"])
-            counted = content["timeline"]
-            step = pd.Timedelta(counted["step"], unit="ns")
-            timeline = Timeline(pd.Timestamp(counted["origin"]), step, counted["zone"])
-            seasons = [Season(*season) for season in content["seasons"]]
-            model._series = FittedSeries(timeline, seasons, **content["series"])
-            return model, content["more"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise unreadable(path, f"a part of it is missing or damaged ({error})") from error
+            parts = Fields(content, ["parameters", "timeline", "seasons", "series", "more"])
+            names = [name for name in cls().get_params(deep=False) if name not in _OF_THE_MACHINE]
+            given = Fields(parts["parameters"], names, _OF_THE_MACHINE)  # in files of earlier versions
+            model = cls(**{name: given[name] for name in names})
+            model._check_stored_parameters()
+            model._series = from_values(parts["timeline"], parts["seasons"], parts["series"])
+            return model, _plain_values(parts.dictionary("more"))
+        except Exception as error:  # what is in the file may be none of our values
+            raise damaged(path, error) from error
+
+    def _check_stored_parameters(self) -> None:
+        self._validate_params()
+        as_learning_method(self.learning)
+        if not isinstance(self.seasons, str) and not all(isinstance(season, str) for season in self.seasons):
+            raise ValueError("seasons must be 'auto' or a list of texts")
 
     def _transform(self) -> TargetTransform:
         return LogTarget() if self.target_transform == "log" else IdentityTarget()
@@ -393,3 +386,13 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_series")
+
+
+def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Values that are stored with a model: numbers, text, and lists of texts."""
+    for name, value in values.items():
+        texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+        plain = value is None or isinstance(value, bool) or are_finite(value) or isinstance(value, str | list)
+        if not plain or any(not isinstance(text, str) or len(text) > _LONGEST_TEXT for text in texts):
+            raise ValueError(f"{name!r:.60} is neither a number nor text; found {type(value).__name__}")
+    return values

@@ -11,6 +11,8 @@ kernel's class:
 `metric`                the variance and the length scales, by which nearness is measured
 `largest_covariance`    a bound on the covariance of points that are some distance apart
 `typical_values`        hyper-parameters at the scale of some data, where learning begins
+`derivative`            covariances of derivatives of f
+`in_length_scales`      points in units of the length scales
 ======================  ================================================================================
 
 Every kernel of scikit-learn's interface has an answer to each. A new kernel becomes fast by answering them itself, in
@@ -19,13 +21,15 @@ the kernel be saved (``tests/test_extension_kernel.py`` is such a file).
 """
 
 from compositegp.kernels import algebra, stationary  # noqa: F401  (their import registers the rules)
+from compositegp.kernels.argument_rules import check_arguments
 from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covariance
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
+from compositegp.kernels.derivatives import derivative
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
 from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, metric
-from compositegp.kernels.noise import noise_variance
+from compositegp.kernels.noise import noise_jacobian, noise_variance, with_noise_factors
 from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
@@ -42,7 +46,9 @@ __all__ = [
     "OnSphere",
     "RotatedMatern",
     "Warped",
+    "check_arguments",
     "covariance_bounds",
+    "derivative",
     "diagonal",
     "free_hyperparameters",
     "gram",
@@ -52,10 +58,12 @@ __all__ = [
     "largest_covariance",
     "linearize",
     "metric",
+    "noise_jacobian",
     "noise_variance",
     "register_storable",
     "rule",
     "storable_class",
     "typical_values",
     "with_finite_bounds",
+    "with_noise_factors",
 ]

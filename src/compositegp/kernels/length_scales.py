@@ -24,6 +24,7 @@ from compositegp.kernels.warped import unwarped
 _SHARE = 0.25  # power of inverse squared length scales by which parts of a sum are averaged
 
 
+@singledispatch
 def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
     """Points in units of the kernel's length scales, so that Euclidean distance says which are near to the kernel.
 

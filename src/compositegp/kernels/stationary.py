@@ -28,7 +28,7 @@ from compositegp.kernels.evaluation import (
 
 
 class Profile(NamedTuple):
-    """A radial kernel as two functions of the squared distance s, in its own unit of length. Both may overwrite s.
+    """A radial kernel as functions of the squared distance s, in its own unit of length. All may overwrite s.
 
     Attributes
     ----------
@@ -39,11 +39,15 @@ class Profile(NamedTuple):
     value_and_slope : callable
         φ(s) and −2 φ′(s). With s = Σ_i (x_i − x′_i)²/ℓ_i², the derivative of the kernel in log ℓ_i is the slope times
         (x_i − x′_i)²/ℓ_i².
+    curvature : callable or None
+        4 φ″(s), for the covariance of derivatives; zero at s = 0 where it has a pole that the factors before it cancel.
+        None for a process that has no derivative.
     """
 
     unit: float
     value: Callable[[Array], Array]
     value_and_slope: Callable[[Array], tuple[Array, Array]]
+    curvature: Callable[[Array], Array] | None
 
 
 def exp(A: Array) -> Array:
@@ -107,19 +111,31 @@ def _matern52_and_slope(s: Array) -> tuple[Array, Array]:
     return s, r
 
 
+def _matern32_curvature(s: Array) -> Array:
+    xp = array_namespace(s)
+    r = sqrt(s)
+    return exp(-r) / xp.where(r > 0, r, xp.full((), math.inf, dtype=r.dtype, device=r.device))
+
+
+def _matern52_curvature(s: Array) -> Array:
+    return exp(-sqrt(s)) / 3
+
+
 PROFILES = {
-    0.5: Profile(1.0, _matern12, _matern12_and_slope),
-    1.5: Profile(math.sqrt(1 / 3), _matern32, _matern32_and_slope),
-    2.5: Profile(math.sqrt(1 / 5), _matern52, _matern52_and_slope),
-    math.inf: Profile(1.0, _gaussian, _gaussian_and_slope),
+    0.5: Profile(1.0, _matern12, _matern12_and_slope, None),
+    1.5: Profile(math.sqrt(1 / 3), _matern32, _matern32_and_slope, _matern32_curvature),
+    2.5: Profile(math.sqrt(1 / 5), _matern52, _matern52_and_slope, _matern52_curvature),
+    math.inf: Profile(1.0, _gaussian, _gaussian_and_slope, _gaussian),
 }
 
 
-def _profile(kernel: Kernel) -> Profile | None:
+def profile_of(kernel: Kernel) -> Profile | None:
+    """The profile of an RBF or Matérn kernel; None where its smoothness has no fast form."""
     return PROFILES.get(getattr(kernel, "nu", math.inf))
 
 
-def _in_units(kernel: Kernel, unit: float, X: Array) -> Array:
+def in_units(kernel: Kernel, unit: float, X: Array) -> Array:
+    """Points in units of a radial kernel's length scales, times the unit of its profile."""
     length_scale = unit * np.asarray(kernel.length_scale, dtype=np.float64)
     if length_scale.ndim and length_scale.size not in (1, X.shape[-1]):
         raise ValueError(
@@ -132,21 +148,21 @@ def _in_units(kernel: Kernel, unit: float, X: Array) -> Array:
 @rule(gram, RBF)
 @rule(gram, Matern)
 def _radial_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
-    profile = _profile(kernel)
+    profile = profile_of(kernel)
     if profile is None:
         return gram.dispatch(object)(kernel, X, Y)
-    scaled = _in_units(kernel, profile.unit, X)
-    return profile.value(squared_distances(scaled, scaled if Y is None else _in_units(kernel, profile.unit, Y)))
+    scaled = in_units(kernel, profile.unit, X)
+    return profile.value(squared_distances(scaled, scaled if Y is None else in_units(kernel, profile.unit, Y)))
 
 
 @rule(linearize, RBF)
 @rule(linearize, Matern)
 def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
-    profile = _profile(kernel)
+    profile = profile_of(kernel)
     if profile is None:
         return linearize.dispatch(object)(kernel, X)
     xp = array_namespace(X)
-    scaled = _in_units(kernel, profile.unit, X)
+    scaled = in_units(kernel, profile.unit, X)
     s = squared_distances(scaled, scaled)
     free = bool(free_hyperparameters(kernel, "length_scale"))
     isotropic = not kernel.anisotropic

@@ -1,6 +1,7 @@
 """Learning by composite likelihood: Fisher scoring on more and more terms, until θ is known well enough."""
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from compositegp.backend import Floats, invert_information
 from compositegp.composite import Score
@@ -11,6 +12,7 @@ from compositegp.learning.result import Estimate
 from compositegp.learning.segment_reader import SegmentReading
 from compositegp.learning.stopping import growth_needed
 from compositegp.storage import storable
+from compositegp.validation import check_count
 
 # benchmarks/learning.py, on real tables, shows what a change of these costs and gains.
 _FIRST_POINTS = 4096  # the first round reads at least this many points
@@ -21,6 +23,9 @@ _LAST_PROBES = 1024  # random vectors, over all blocks, for the standard errors 
 _MOST_PROBES = 64  # random vectors in one block, at most
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
 _LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
+_RESTARTS = 4  # random starts of the first round
+_FEW_POINTS = 500  # random starts are the default where the first round reads no more points than this
+_RESTART_SPREAD = 2.0  # standard deviation of a random start, in log θ
 _KNOWN = 0.5  # a parameter whose log has a smaller standard error than this is known
 _MOVED = 0.1  # conditioning sets are found again when a known parameter has moved further than this, in log θ
 _REFRESHES = 2  # at most this many times, when no more terms are needed, conditioning sets are found again
@@ -42,6 +47,12 @@ class CompositeLikelihood(LearningMethod):
         Where to begin. ``data``: at the most likely of several kernels: the given kernel at the scale of the data, the
         same with shorter length scales, and the given kernel itself. Bounds that were left at the default of
         scikit-learn are taken relative to the scale of the data. ``kernel``: at the given kernel.
+    n_restarts : int or "auto"
+        The first round also begins at this many random points around the start, and the most likely optimum is
+        followed. Few data have likelihoods with several maxima: ``auto`` is 4 where the first round reads at most 500
+        points, else 0.
+    verbose : bool
+        Show a progress bar on a terminal.
 
     Examples
     --------
@@ -49,20 +60,37 @@ class CompositeLikelihood(LearningMethod):
     CompositeLikelihood(tolerance=0.1)
     """
 
-    def __init__(self, tolerance: float | None = 0.03, start: str = "data") -> None:
+    def __init__(
+        self,
+        tolerance: float | None = 0.03,
+        start: str = "data",
+        n_restarts: int | str = "auto",
+        verbose: bool = False,
+    ) -> None:
         self.tolerance = tolerance
         self.start = start
+        self.n_restarts = n_restarts
+        self.verbose = verbose
+
+    def check(self) -> None:
+        """Check the parameters."""
+        super().check()
+        if self.n_restarts != "auto":
+            check_count(self.n_restarts, "n_restarts", least=0)
 
     def solve(self, problem: LearningProblem) -> None:
         """Learn: leave the best estimate in ``problem.best``."""
         theta, coefficients = problem.data.kernel.theta, problem.coefficients
         bounds = problem.data.kernel.bounds
         count = self._first_count(problem)
-        refreshes = 0
+        restarts, refreshes = self._restarts(problem, count), 0
         while True:
             kernel = problem.data.kernel.clone_with_theta(theta)
             reading = problem.terms.read(problem.order[:count], kernel)
             optimum = _maximize(problem, reading, count, theta, coefficients, _ROUGH_GAIN * len(theta))
+            if restarts:
+                optimum = _most_likely(problem, reading, count, optimum, restarts)
+                restarts = 0
             errors = np.sqrt(np.diagonal(invert_information(optimum.score.fisher)))
             known = errors < _KNOWN
             moved = float(np.abs(optimum.theta - theta)[known].max(initial=0.0))
@@ -81,6 +109,11 @@ class CompositeLikelihood(LearningMethod):
         coefficients, _ = least_squares_step(final)
         problem.found(_estimate(final._replace(coefficients=coefficients), count))
 
+    def _restarts(self, problem: LearningProblem, count: int) -> int:
+        if self.n_restarts != "auto":
+            return int(self.n_restarts)
+        return _RESTARTS if count * problem.terms.mean_size <= _FEW_POINTS else 0
+
     def _first_count(self, problem: LearningProblem) -> int:
         if self.tolerance is None:
             return len(problem.terms)
@@ -96,16 +129,42 @@ def _maximize(
     coefficients: Floats,
     gain_tolerance: float,
     begin: Optimum | None = None,
+    *,
+    quiet: bool = False,
 ) -> Optimum:
+    def report(optimum: Optimum) -> None:
+        if not quiet:
+            problem.found(_estimate(optimum, count))
+
     return maximize(
         lambda theta, coefficients: _evaluate(problem, reading, theta, coefficients, _PROBES),
         theta,
         coefficients,
         problem.data.kernel.bounds,
         gain_tolerance=gain_tolerance,
-        report=lambda optimum: problem.found(_estimate(optimum, count)),
+        report=report,
         begin=begin,
     )
+
+
+def _most_likely(
+    problem: LearningProblem, reading: SegmentReading, count: int, first: Optimum, restarts: int
+) -> Optimum:
+    """The most likely of an optimum and of those that random starts lead to."""
+    center, best = problem.data.kernel.theta, first
+    generator = np.random.default_rng(problem.seed)
+    for _ in range(restarts):
+        start = center + _RESTART_SPREAD * generator.standard_normal(len(center))
+        try:
+            found = _maximize(
+                problem, reading, count, start, problem.coefficients, _ROUGH_GAIN * len(center), quiet=True
+            )
+        except LinAlgError:
+            continue
+        if found.score.log_likelihood > best.score.log_likelihood:
+            best = found
+    problem.found(_estimate(best, count))
+    return best
 
 
 def _evaluate(

@@ -40,6 +40,8 @@ class FisherAverage(LearningMethod):
         Further random starts in each segment.
     start : {"data", "kernel"}
         As in `CompositeLikelihood`.
+    verbose : bool
+        Show a progress bar on a terminal.
 
     Examples
     --------
@@ -47,10 +49,13 @@ class FisherAverage(LearningMethod):
     FisherAverage(n_restarts=2)
     """
 
-    def __init__(self, tolerance: float | None = 0.03, n_restarts: int = 0, start: str = "data") -> None:
+    def __init__(
+        self, tolerance: float | None = 0.03, n_restarts: int = 0, start: str = "data", verbose: bool = False
+    ) -> None:
         self.tolerance = tolerance
         self.n_restarts = n_restarts
         self.start = start
+        self.verbose = verbose
 
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""

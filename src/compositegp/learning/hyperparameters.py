@@ -1,6 +1,7 @@
 """Learning of hyper-parameters and mean coefficients from the terms of a composite."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, Indices, pseudo_invert_information, warn_caller
 from compositegp.composite import CONDITIONING_SIZE, Composite, Observations, total_score
+from compositegp.functionals import plain_kernel
 from compositegp.kernels import DataScale
 from compositegp.learning.composite_likelihood import CompositeLikelihood
 from compositegp.learning.fisher_average import FisherAverage
@@ -125,7 +127,7 @@ def learn(
     )
     for message in result.messages if warn else ():
         warn_caller(message.text, message.category)
-    return result
+    return replace(result, kernel=plain_kernel(result.kernel))
 
 
 def learn_from(

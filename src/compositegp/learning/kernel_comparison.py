@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
+from compositegp.storage import Fields
+from compositegp.validation import check_kernel, is_real
 
 _LONGEST_NAME = 40  # characters of a name in a printed table
 
@@ -122,9 +124,34 @@ class KernelComparison(Sequence[ComparedKernel]):
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> "KernelComparison":
-        """The comparison that `to_values` wrote."""
-        rows = tuple(ComparedKernel(**row) for row in values["rows"])
-        return cls(rows, values["first_kernel"], values["seconds"])
+        """The comparison that `to_values` wrote, checked; a ValueError says what is wrong."""
+        parts = Fields(values, ["rows", "first_kernel", "seconds"])
+        if not isinstance(parts["rows"], list) or not parts["rows"]:
+            raise ValueError("a comparison of kernels must have rows")
+        rows = tuple(_row(row) for row in parts["rows"])
+        if sum(row.chosen for row in rows) != 1:
+            raise ValueError("of the kernels of a comparison one must be chosen")
+        return cls(rows, check_kernel(parts["first_kernel"]), parts.number("seconds"))
+
+
+def _row(values: Any) -> ComparedKernel:
+    parts = Fields(values, [item.name for item in fields(ComparedKernel)])
+    numbers: dict[str, Any] = {}
+    for name in ("log_likelihood", "difference", "standard_error"):  # not finite where a kernel failed
+        if not is_real(parts[name]):
+            raise ValueError(f"{name} of a comparison of kernels must be a number")
+        numbers[name] = float(parts[name])
+    for name in ("n_points", "n_segments", "n_parameters", "n_evaluations"):
+        numbers[name] = parts.count(name)
+    return ComparedKernel(
+        name=parts.text("name"),
+        kernel=check_kernel(parts["kernel"]),
+        mean_coefficients=parts.reals("mean_coefficients", *np.shape(parts["mean_coefficients"])),
+        converged=parts.truth("converged"),
+        seconds=parts.number("seconds"),
+        chosen=parts.truth("chosen"),
+        **numbers,
+    )
 
 
 def _cells(row: ComparedKernel) -> tuple[str, ...]:

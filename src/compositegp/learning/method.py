@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from compositegp.learning.problem import LearningProblem
@@ -15,7 +16,7 @@ class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
     """A method of learning hyper-parameters and mean coefficients from the terms of a composite.
 
     A subclass stores its parameters in ``__init__``, like the estimators of scikit-learn, and solves a problem in
-    `solve`. It has the parameters `tolerance` and `start`.
+    `solve`. It has the parameters `tolerance` and `start`, and may have `verbose`.
 
     Examples
     --------
@@ -26,6 +27,7 @@ class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
 
     tolerance: float | None
     start: str
+    verbose: bool = False
 
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
@@ -33,6 +35,8 @@ class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError(f"tolerance must be a positive number or None; found {self.tolerance!r}.")
         if self.start not in STARTS:
             raise ValueError(f"start must be data or kernel; found {self.start!r}.")
+        if not isinstance(self.verbose, bool | int | np.bool_):
+            raise ValueError(f"verbose must be True or False; found {self.verbose!r}.")
 
     @property
     def conditions(self) -> bool:

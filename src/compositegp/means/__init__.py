@@ -1,11 +1,13 @@
 """Mean functions, their coefficients, and least squares for them."""
 
+from compositegp.means.derivatives import mean_derivative
 from compositegp.means.functions import (
     Basis,
     Constant,
     Estimated,
     Functions,
     Linear,
+    LinearIn,
     PeriodicLevels,
     constant_functions,
     inflated,
@@ -24,6 +26,7 @@ from compositegp.means.least_squares import (
 )
 from compositegp.means.model import MeanLike, MeanModel, as_functions, as_mean, plugged_in
 from compositegp.means.units import InUnitsOfData, as_given, in_units_of
+from compositegp.means.value_rules import check_mean_values
 from compositegp.means.varying_coefficients import fit_random_effects
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "Functions",
     "InUnitsOfData",
     "Linear",
+    "LinearIn",
     "MeanLike",
     "MeanModel",
     "NormalEquations",
@@ -43,6 +47,7 @@ __all__ = [
     "as_mean",
     "check_coefficients",
     "check_covariance",
+    "check_mean_values",
     "constant_functions",
     "covariance_root",
     "fit_random_effects",
@@ -50,6 +55,7 @@ __all__ = [
     "in_units_of",
     "inflated",
     "linear_functions",
+    "mean_derivative",
     "no_functions",
     "ordinary_least_squares",
     "phase_of",

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
 
+_MOST_PHASES = 100_000  # of a period: each point has a number for each of them
+
 Functions: TypeAlias = Callable[[Floats], Any]
 """A function of points (n, d) that returns their means (n,) or basis functions (n, q)."""
 
@@ -30,7 +32,7 @@ class Constant:
 
     Parameters
     ----------
-    value : float
+    value : float, or array of shape (t,) for t outputs
 
     Examples
     --------
@@ -38,11 +40,11 @@ class Constant:
     array([3., 3.])
     """
 
-    value: float = 0.0
+    value: Any = 0.0
 
     def __call__(self, X: Floats) -> Floats:
-        """Means of the points `X`, shape (n,)."""
-        return np.full(len(X), float(self.value))
+        """Means of the points `X`, shape (n,) or (n, t)."""
+        return np.full((len(X), *np.shape(self.value)), self.value, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +100,44 @@ class PeriodicLevels:
     phases: int
     column: int = 0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.period, int | float | np.number) or not 0 < self.period < np.inf:
+            raise ValueError(f"period must be a finite number above zero; found {self.period!r}.")
+        if not isinstance(self.phases, int | np.integer) or not 1 <= self.phases <= _MOST_PHASES:
+            raise ValueError(f"phases must be a whole number from 1 to {_MOST_PHASES}; found {self.phases!r}.")
+        if not isinstance(self.column, int | np.integer) or self.column < 0:
+            raise ValueError(f"column must be a column number counted from zero; found {self.column!r}.")
+
     def __call__(self, X: Floats) -> Floats:
         """Ones where a point is in a phase, zeros elsewhere."""
         functions = np.zeros((len(X), self.phases))
         functions[np.arange(len(X)), phase_of(X[:, self.column], self.period, self.phases)] = 1.0
         return functions
+
+
+@dataclass(frozen=True)
+class LinearIn:
+    """The basis 1 and some of the columns: a drift in covariates, shape (n, 1 + columns).
+
+    Parameters
+    ----------
+    columns : tuple of int
+
+    Examples
+    --------
+    >>> LinearIn((2,))(np.array([[0.0, 0.0, 7.0]]))
+    array([[1., 7.]])
+    """
+
+    columns: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(column, int | np.integer) and column >= 0 for column in self.columns):
+            raise ValueError(f"columns must be column numbers counted from zero; found {self.columns!r}.")
+
+    def __call__(self, X: Floats) -> Floats:
+        """Basis functions of the points `X`."""
+        return linear_functions(X[:, list(self.columns)])
 
 
 def phase_of(times: Floats, period: float, phases: int) -> Indices:

@@ -1,5 +1,6 @@
 """A checked mean: what a user gives is parsed once, and the rest of the library uses the result."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -58,7 +59,7 @@ class MeanModel:
         return values.reshape(len(X), -1)
 
 
-MeanLike: TypeAlias = float | str | Functions | Basis | Estimated | MeanModel | None
+MeanLike: TypeAlias = float | Sequence[float] | Floats | str | Functions | Basis | Estimated | MeanModel | None
 """A mean as a user gives it: see `as_mean`."""
 
 
@@ -66,15 +67,24 @@ def plugged_in(mean: MeanModel) -> MeanModel:
     """A mean whose estimated coefficients are taken as known."""
     if not isinstance(mean.coefficients, Estimated):
         return mean
-    return MeanModel(_WithCoefficients(mean, mean.coefficients), no_functions, None)
+    return MeanModel(WithCoefficients(mean, mean.coefficients), no_functions, None)
 
 
 @dataclass(frozen=True, eq=False)
-class _WithCoefficients:
+class WithCoefficients:
+    """A known mean: basis functions with the coefficients of an estimate.
+
+    Attributes
+    ----------
+    mean : MeanModel
+    estimate : Estimated
+    """
+
     mean: MeanModel
     estimate: Estimated
 
     def __call__(self, X: Floats) -> Floats:
+        """Means of the points `X`, shape (n, t)."""
         functions = self.mean.columns(X)
         return np.asarray(
             self.mean.values(X) + functions @ check_coefficients(self.estimate.coefficients, functions.shape[1])
@@ -84,9 +94,9 @@ class _WithCoefficients:
 def as_mean(mean: MeanLike) -> MeanModel:
     """Mean model from a user's argument.
 
-    None is a mean of zero, a number is a constant, and a callable is a known mean. "constant" and "linear" are means
-    with unknown coefficients, which have a flat prior; so is a `Basis`, with a prior of its own. An `Estimated` has
-    coefficients with an error covariance.
+    None is a mean of zero, a number is a constant, several numbers are constants of several outputs, and a callable is
+    a known mean. "constant" and "linear" are means with unknown coefficients, which have a flat prior; so is a `Basis`,
+    with a prior of its own. An `Estimated` has coefficients with an error covariance.
     """
     if isinstance(mean, MeanModel):
         return mean
@@ -100,9 +110,13 @@ def as_mean(mean: MeanLike) -> MeanModel:
         return MeanModel(mean, no_functions, None)
     if isinstance(mean, (int, float, np.number)) and np.isfinite(mean):
         return MeanModel(Constant(float(mean)), no_functions, None)
+    if isinstance(mean, list | tuple | np.ndarray) and np.ndim(mean) == 1 and np.size(mean):
+        values = np.asarray(mean)
+        if values.dtype.kind in "iuf" and np.isfinite(values).all():
+            return MeanModel(Constant(values.astype(np.float64)), no_functions, None)
     raise ValueError(
-        'mean must be None, a finite number, "constant", "linear", a function of points (n, d) that returns (n,), '
-        f"a Basis or an Estimated; found {mean!r}."
+        'mean must be None, a finite number, one for each output, "constant", "linear", a function of points (n, d) '
+        f"that returns (n,), a Basis or an Estimated; found {mean!r}."
     )
 
 

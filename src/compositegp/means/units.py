@@ -48,7 +48,10 @@ class InUnitsOfData:
 
     def __call__(self, X: Floats) -> Floats:
         """Values at the points `X`, shape (n, q)."""
-        values = np.asarray(as_functions(self.functions)(X), dtype=np.float64)
+        return self.of_values(np.asarray(as_functions(self.functions)(X), dtype=np.float64))
+
+    def of_values(self, values: Floats) -> Floats:
+        """These functions from values of those that were given, shape (n, q), or from their derivatives."""
         centers, scales = np.asarray(self.centers), np.asarray(self.scales)
         if self.constant >= 0:
             level = values[:, self.constant : self.constant + 1] / scales[self.constant]

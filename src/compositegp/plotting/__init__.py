@@ -2,10 +2,13 @@
 
 from compositegp.plotting.analysis import plot_confidence, plot_errors, plot_trade_off
 from compositegp.plotting.forecast import draw_forecast
+from compositegp.plotting.maps import MapPicture, draw_map
 from compositegp.plotting.validation import plot_neighbor_curve, plot_validation
 
 __all__ = [
+    "MapPicture",
     "draw_forecast",
+    "draw_map",
     "plot_confidence",
     "plot_errors",
     "plot_neighbor_curve",

@@ -9,6 +9,7 @@ from compositegp.posteriors.composite_posterior import (
     factorize,
     posterior,
 )
+from compositegp.posteriors.cross_validation import leave_one_out
 from compositegp.posteriors.groups import gather, predict_groups, project_groups
 from compositegp.posteriors.inducing import project, project_belief
 from compositegp.posteriors.local_kriging import (
@@ -48,6 +49,7 @@ __all__ = [
     "gather",
     "join_surrounded",
     "joined",
+    "leave_one_out",
     "nearest",
     "normal_equations",
     "posterior",

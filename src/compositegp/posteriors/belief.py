@@ -1,6 +1,6 @@
 """A Gaussian belief about the latent values at some points, before or after data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from compositegp.backend import (
     use_device,
 )
 from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
+from compositegp.functionals import lift, matching_kernel, matching_mean
 from compositegp.means import (
     Basis,
     Estimated,
@@ -152,7 +153,8 @@ class Belief:
     @property
     def _units(self) -> InUnitsOfData | None:
         mean = None if self.whitened is None else self.whitened.mean
-        return mean.functions if mean is not None and isinstance(mean.functions, InUnitsOfData) else None
+        functions = None if mean is None or mean.coefficients is None else mean.coefficients.functions
+        return functions if isinstance(functions, InUnitsOfData) else None
 
     @property
     def _n_directions(self) -> int:
@@ -173,7 +175,7 @@ class Belief:
 
         Parameters
         ----------
-        X_k : array of shape (n, d)
+        X_k : array of shape (n, d), or functionals
         y_k : array of shape (n,) or (n, t)
         noise_variance : None, number or array of shape (n,)
             Noise variances of the points, in addition to the kernel's own.
@@ -182,17 +184,18 @@ class Belief:
         -------
         Belief
         """
-        model, points = self._model("update"), self._whitened("update").latent.points
+        known = self._whitened("update")
+        kernel, (X_k, points) = lift(known.kernel, X_k=X_k, points=known.latent.points)
         data = Observations.checked(
-            model.kernel,
+            kernel,
             X_k,
             y_k,
-            mean=model.mean,
+            mean=known.mean,
             noise_variance=noise_variance,
             n_columns=points.shape[1],
             names=("X_k", "y_k"),
         )
-        return self.take_in(data)
+        return replace(self, whitened=known._replace(latent=replace(known.latent, points=points))).take_in(data)
 
     @use_device(None)
     def take_in(self, data: Observations) -> "Belief":
@@ -215,7 +218,8 @@ class Belief:
 
     def under(self, kernel: Kernel) -> "Belief":
         """The belief from the same evidence under another kernel: only p(z) is replaced."""
-        old, location, scale, natural, _, mean = self._whitened("change the kernel of")
+        old, location, scale, natural, former, mean = self._whitened("change the kernel of")
+        kernel = matching_kernel(kernel, former)
         new = Latent.prior(kernel, old.points, MeanModel(lambda _: old.mean, lambda _: old.basis, None))
         total = carry_over(old, new, location, scale, natural)
         return condition(new, total, Model(kernel, mean), self.outputs)
@@ -227,10 +231,6 @@ class Belief:
                 "Begin with prior(kernel, Z), or with a posterior that has neither."
             )
         return self.whitened
-
-    def _model(self, what: str) -> Model:
-        whitened = self._whitened(what)
-        return Model(whitened.kernel, whitened.mean)
 
     def sample(self, n_draws: int = 1, random_state: RandomState = None) -> Floats:
         """Draw joint values of z: shape (n_draws, M), or (n_draws, M, t) for t outputs."""
@@ -291,7 +291,7 @@ def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
     ----------
     kernel : scikit-learn kernel
         Its WhiteKernel part is the noise of observations, and does not belong to the latent.
-    Z : array of shape (M, d)
+    Z : array of shape (M, d), or functionals
     mean : None, number, callable, "constant", "linear", Basis or Estimated
         Prior mean: zero, a constant, or a known function of points (n, d) that returns (n,). Unknown
         coefficients are part of the belief, which learns them from the segments that follow.
@@ -307,12 +307,14 @@ def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
     >>> belief.mean, belief.variance
     (array([3., 3.]), array([4., 4.]))
     """
+    kernel, (Z,) = lift(check_kernel(kernel), Z=Z)
     points = check_points(Z, "Z")
-    return prior_of(clone(check_kernel(kernel)), points, in_units_of(as_mean(mean), points))
+    return prior_of(clone(kernel), points, in_units_of(matching_mean(kernel, as_mean(mean)), points))
 
 
 def prior_of(kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:
     """Belief before any data, from values that have been checked."""
+    mean = matching_mean(kernel, mean)
     latent = Latent.prior(kernel, Z, mean)
     model = Model(kernel, mean)
     if mean.coefficients is not None:

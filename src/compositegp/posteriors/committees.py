@@ -27,10 +27,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import JITTER_START, Floats, IndexSets, Indices, blas_threads_for, fetch, like, solve_lower
 from compositegp.composite import Composite, Observations, factor_stacks
+from compositegp.functionals import lift
 from compositegp.kernels import diagonal, gram
 from compositegp.means import MeanLike
 from compositegp.posteriors.belief import Marginals, check_finite
-from compositegp.validation import check_index_sets, check_points
+from compositegp.validation import check_index_sets, check_kernel, check_points
 
 RULES = ("poe", "gpoe", "bcm", "rbcm", "grbcm")
 WEIGHTS = ("unit", "uniform", "entropy")
@@ -114,6 +115,7 @@ def committee(
     array([-1.])
     """
     weights = _check_rule(rule, weights)
+    kernel, (X, Z) = lift(check_kernel(kernel), X=X, Z=Z)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     if data.mean.coefficients is not None:
         raise ValueError("mean must be known for a committee: None, a number or a function of points.")

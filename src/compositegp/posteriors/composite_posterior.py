@@ -17,10 +17,11 @@ from compositegp.composite import (
     collect_evidence,
     factor_stacks,
 )
+from compositegp.functionals import OnFunctionals, lift
 from compositegp.means import Estimated, MeanLike
 from compositegp.posteriors.belief import Belief, Model, condition, condition_on_estimate, prior_evidence
 from compositegp.posteriors.inducing import project_belief
-from compositegp.validation import check_points
+from compositegp.validation import check_kernel, check_points
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +45,15 @@ class FactoredComposite:
 
     def posterior(self, Z: ArrayLike, *, inducing: ArrayLike | None = None) -> Belief:
         """Belief about the latent values at `Z`, as `compositegp.posterior` gives it."""
-        return _posterior(self.data, self.composite, self.stacks, Z, inducing)
+        data = self.data
+        kernel, (points, sites) = lift(data.kernel, Z=Z, inducing=inducing)
+        if isinstance(kernel, OnFunctionals):
+            return self.believe(data.lifted(kernel.functionals), points, sites)
+        return self.believe(data, check_points(Z, "Z", data.X.shape[1]), _sites(inducing, data.X.shape[1]))
+
+    def believe(self, data: Observations, Z: Floats, inducing: Floats | None = None) -> Belief:
+        """Belief about checked test points, under the data's model or what it was lifted to."""
+        return _posterior(data, self.composite, self.stacks, Z, inducing)
 
     def __repr__(self) -> str:
         return f"FactoredComposite({self.composite!r})"
@@ -103,9 +112,11 @@ def posterior(
     ----------
     kernel : scikit-learn kernel
         Covariance of the observations; its WhiteKernel part is their noise, and does not belong to z.
-    X : array of shape (n, d)
+    X : array of shape (n, d), or functionals
+        What was observed: f at points, with noise, or functionals of f.
     y : array of shape (n,), or (n, t) for t outputs
-    Z : array of shape (M, d)
+    Z : array of shape (M, d), or functionals
+        Test points, or what else is asked for: see `compositegp.functionals`.
     composite : Composite
         ``Composite.full(n)`` is the exact GP, ``marginal(segments)`` the composite GP of Liu et al. (2018),
         ``conditional(segments, conditioning)`` block Vecchia.
@@ -133,23 +144,27 @@ def posterior(
     >>> belief.mean.round(1), belief.standard_deviation.round(1)
     (array([0.9, 0.7]), array([0., 0.]))
     """
+    kernel, (X, Z, inducing) = lift(check_kernel(kernel), X=X, Z=Z, inducing=inducing)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
-    return _posterior(data, composite, factor_stacks(data, check_composite(composite)), Z, inducing)
+    points, sites = check_points(Z, "Z", data.X.shape[1]), _sites(inducing, data.X.shape[1])
+    return _posterior(data, composite, factor_stacks(data, check_composite(composite)), points, sites)
+
+
+def _sites(inducing: ArrayLike | None, n_columns: int) -> Floats | None:
+    return None if inducing is None else check_points(inducing, "inducing", n_columns)
 
 
 def _posterior(
     data: Observations,
     composite: Composite,
     stacks: Iterable[FactoredStack],
-    Z: ArrayLike,
-    inducing: ArrayLike | None,
+    Z: Floats,
+    inducing: Floats | None,
 ) -> Belief:
-    points = check_points(Z, "Z", data.X.shape[1])
     if inducing is not None:
-        inducing_points = check_points(inducing, "inducing", data.X.shape[1])
-        about_u = belief_about_inducing(data, composite, stacks, inducing_points)
-        return project_belief(about_u, data.kernel, points, data.mean)
-    latent, total = _evidence(data, composite, stacks, points)
+        about_u = belief_about_inducing(data, composite, stacks, inducing)
+        return project_belief(about_u, data.kernel, Z, data.mean)
+    latent, total = _evidence(data, composite, stacks, Z)
     return believe(data, latent, total)
 
 

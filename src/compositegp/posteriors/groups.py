@@ -16,9 +16,8 @@ from compositegp.composite import (
     Observations,
     collect_evidence,
     factor_stacks,
-    partition,
+    group_by_place,
 )
-from compositegp.kernels import in_length_scales
 from compositegp.means import Basis
 from compositegp.posteriors.belief import Belief, Marginals, empty_marginals
 from compositegp.posteriors.composite_posterior import FactoredComposite, believe
@@ -52,7 +51,7 @@ def predict_groups(
     data, composite = factored.data, factored.composite
     if current_device() is not None or composite.n_blocks == 1:
         n_jobs = 1  # one block is best factorised once, by all the cores
-    groups = partition(in_length_scales(data.kernel, Z), group_size)
+    groups = group_by_place(data.kernel, Z, group_size)
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)
     if n_jobs not in (None, 1):  # few tasks, because each factorises again, but enough to keep the cores busy

@@ -1,10 +1,13 @@
 """From a belief about inducing variables to one about test points: FITC and PITC."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, psd_root
+from compositegp.functionals import lift, matching_kernel, matching_mean
 from compositegp.kernels import gram
 from compositegp.means import MeanLike, MeanModel, as_mean
 from compositegp.posteriors.belief import Belief, check_finite
@@ -19,7 +22,7 @@ def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = No
     belief : Belief
         About u, the latent values at the inducing points.
     kernel : scikit-learn kernel
-    Z : array of shape (M, d)
+    Z : array of shape (M, d), or functionals
     mean : as in `prior`
         The same that the belief began with.
 
@@ -41,11 +44,16 @@ def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = No
         raise ValueError(
             f"belief must come from prior, an update or a posterior without inducing points; found {belief!r}."
         )
-    points = check_points(Z, "Z", belief.whitened.latent.points.shape[1])
-    given, own = as_mean(mean), belief.whitened.mean
+    known = belief.whitened
+    kernel = matching_kernel(check_kernel(kernel), known.kernel)
+    kernel, (Z, sites) = lift(kernel, Z=Z, points=known.latent.points)
+    points = check_points(Z, "Z", sites.shape[1])
+    belief = replace(belief, whitened=known._replace(latent=replace(known.latent, points=sites)))
+    given = matching_mean(kernel, as_mean(mean))
+    own = None if known.mean is None else matching_mean(kernel, known.mean)
     if own is not None and own.columns(points).shape == given.columns(points).shape:
         given = own  # its basis functions are in the units of the belief's coefficients
-    return project_belief(belief, check_kernel(kernel), points, given)
+    return project_belief(belief, kernel, points, given)
 
 
 def project_belief(belief: Belief, kernel: Kernel, Z: Floats, mean: MeanModel) -> Belief:

@@ -20,17 +20,22 @@ from compositegp.backend import (
     like,
     psd_root,
     solve_lower,
+    warn_caller,
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
+from compositegp.functionals import Functionals, Places, atoms_of, lift
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
 from compositegp.posteriors.neighbor_search import NeighborSearch
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
-from compositegp.validation import check_count, check_points
+from compositegp.validation import check_count, check_kernel, check_points
 
 N_NEIGHBORS = 512
 """Observations that a test point is predicted from, unless a user says otherwise."""
+
+WIDE_LIMIT = 4096
+"""Observations that a functional over several points is predicted from, at most."""
 
 # Found by benchmarks/estimator.py on the satellite field and benchmarks/scale.py profile.
 _TASK_GROUPS = 64  # groups of test points in one parallel task
@@ -92,6 +97,7 @@ def nearest(
     >>> nearest(RBF() + WhiteKernel(0.01), X, np.sin(X[:, 0]), [[20.0], [50.0]], n_neighbors=64).mean.round(1)
     array([ 0.9, -0.3])
     """
+    kernel, (X, Z) = lift(check_kernel(kernel), X=X, Z=Z)
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     points = check_points(Z, "Z", data.X.shape[1])
     size, group_size = check_count(n_neighbors, "n_neighbors"), check_count(group_size, "group_size")
@@ -104,12 +110,18 @@ class NearestPredictor:
     Parameters
     ----------
     data : Observations
+    search : NeighborSearch, optional
+        A tree of the same data, where there is one.
     """
 
-    def __init__(self, data: Observations) -> None:
+    def __init__(self, data: Observations, search: NeighborSearch | None = None) -> None:
         self.data = data
-        self._search = NeighborSearch(in_length_scales(data.kernel, data.X))
+        self._search = NeighborSearch(in_length_scales(data.kernel, data.X)) if search is None else search
         self._search.prepare()
+
+    def lifted(self, functionals: Functionals) -> "NearestPredictor":
+        """The same data and tree, under the model lifted to functionals."""
+        return NearestPredictor(self.data.lifted(functionals), self._search)
 
     def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`."""
@@ -122,14 +134,9 @@ class NearestPredictor:
 
     def _predict(self, Z: Floats, size: int, group_size: int, n_jobs: int | None, surroundings: bool) -> Surrounded:
         size = min(size, len(self.data.X))
-        tests = in_length_scales(self.data.kernel, Z)
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
-        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
-        groups = self._groups(tests, size, group_size, n_jobs)
-        for start in range(0, len(groups), step):
-            members = groups[start : start + step]
-            tasks = list(_tasks(members, self._sets(tests, members, size, n_jobs)))
+        for tasks in self._tasks(Z, size, group_size, n_jobs):
             if current_device() is None:
                 with blas_threads_for(0):  # of threads, if that is what joblib is told to use
                     found = Parallel(n_jobs=n_jobs)(
@@ -147,6 +154,39 @@ class NearestPredictor:
                     around.scales[own], around.log_variance[own] = part.surroundings
         check_finite(self.data.kernel, result.mean, result.variance)
         return result
+
+    def _tasks(self, Z: Floats, size: int, group_size: int, n_jobs: int | None) -> Iterator[list[tuple[Any, Any]]]:
+        """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
+        places = Places.of(self.data.kernel, Z)
+        tests = in_length_scales(self.data.kernel, Z[places.first])
+        groups = self._groups(tests, size, group_size, n_jobs) if len(tests) else []
+        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
+        for start in range(0, len(groups), step):
+            members = groups[start : start + step]
+            sets = self._sets(tests, members, size, n_jobs)
+            yield list(_tasks([places.rows(group) for group in members], sets))
+        for row in places.wide:
+            near = self._near(atoms_of(self.data.kernel, Z[[row]]), size, n_jobs)
+            yield [(np.array([[row]]), near[None])]
+
+    def _near(self, points: Floats, size: int, n_jobs: int | None) -> Indices:
+        """Observations near any of the points of a functional, the farthest first."""
+        sites = np.unique(in_length_scales(self.data.kernel, points), axis=0)
+        near, count = self._search.union(sites, size, WIDE_LIMIT, n_jobs)
+        if len(near) > WIDE_LIMIT:
+            raise ValueError(
+                f"A functional over {len(sites)} points would be predicted from {len(near)} observations, the {count} "
+                f"nearest to each of its points, but the limit is {WIDE_LIMIT}. Give it fewer points, or use "
+                "prediction=CompositeSum()."
+            )
+        if count < size:
+            warn_caller(
+                f"A functional over {len(sites)} points is predicted from the {count} observations nearest to each of "
+                f"them, {len(near)} together, and not from the {size} nearest: the limit is {WIDE_LIMIT} together.",
+                UserWarning,
+            )
+        distances, _ = KDTree(sites).query(self._search.points[near])
+        return np.asarray(near[np.argsort(-distances, kind="stable")])
 
     def around(self, rows: Indices, skip: int, size: int, n_jobs: int | None) -> Any:
         """Observations around some of the observations, each without itself and its `skip` nearest.
@@ -170,8 +210,12 @@ class NearestPredictor:
 
     def union(self, Z: Floats, size: int, group_size: int) -> Indices:
         """The observations that any group of `Z` is predicted from, ascending."""
-        size, tests = min(size, len(self.data.X)), in_length_scales(self.data.kernel, Z)
-        return np.unique(self._sets(tests, self._groups(tests, size, group_size, None), size, None))
+        size = min(size, len(self.data.X))
+        return np.unique(
+            np.concatenate(
+                [chosen.ravel() for tasks in self._tasks(Z, size, group_size, None) for _, chosen in tasks]
+            )
+        )
 
     def _groups(self, tests: Floats, size: int, group_size: int, n_jobs: int | None) -> list[Indices]:
         """Groups of test points (in length scales) that are close together: smaller ones where large ones are not."""

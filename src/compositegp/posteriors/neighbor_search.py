@@ -8,11 +8,16 @@ from joblib import effective_n_jobs
 from numpy.linalg import LinAlgError
 from scipy.spatial import KDTree
 
-from compositegp.backend import Array, Floats, current_device, fetch
+from compositegp.backend import Array, Floats, Indices, current_device, fetch
 
 _MOST_DISTANCES = 2**40  # computed on a device rather than left to the tree
 _SPARE = 16  # candidates beyond those wanted, among which the nearest are found by exact distances
 _LOST_DIGITS = 1e-12  # squared distance, over the squared size of the data, under which rounding decides
+
+
+FEWEST_NEAR = 8
+"""Observations near each point of a functional, at least, that it is predicted from."""
+_HELD_POSITIONS = 2**22  # positions of neighbors held at once
 
 
 class NeighborSearch:
@@ -48,6 +53,26 @@ class NeighborSearch:
                 "Distances between the observations and the test points are beyond double precision. Scale the inputs."
             )
         return indices
+
+    def union(self, sites: Floats, count: int, most: int, n_jobs: int | None) -> tuple[Indices, int]:
+        """Positions of the points near any of some sites, ascending, and how many of the nearest each site has.
+
+        Each has the `count` nearest or, where all of them together would be more than `most`, half as many, again and
+        again, but not fewer than `FEWEST_NEAR`: then there are more than `most`.
+        """
+        count = min(count, len(self.points))
+        while True:
+            found = self._union(sites, count, n_jobs)
+            if len(found) <= most or count <= FEWEST_NEAR:
+                return found, count
+            count = max(FEWEST_NEAR, count // 2)
+
+    def _union(self, sites: Floats, count: int, n_jobs: int | None) -> Indices:
+        seen = np.zeros(len(self.points), dtype=bool)
+        step = max(1, _HELD_POSITIONS // count)
+        for start in range(0, len(sites), step):
+            seen[self.nearest(sites[start : start + step], count, n_jobs)] = True
+        return np.flatnonzero(seen)
 
     def distance_to(self, centres: Floats, rank: int, n_jobs: int | None) -> Floats:
         """Distance of each centre to the point of that rank, the nearest being the first: shape (m,)."""

@@ -1,8 +1,10 @@
 """Prediction by a committee of experts, one for each segment, point by point: for comparison."""
 
+from copy import copy
 from typing import Any
 
 from compositegp.backend import Floats
+from compositegp.functionals import Functionals
 from compositegp.means import plugged_in
 from compositegp.posteriors import Marginals, ask_committee, joined
 from compositegp.prediction.fitted_terms import FittedTerms
@@ -48,6 +50,12 @@ class CommitteePredictor(Predictor):
         self.method = method
         self._data = fitted.data.with_mean(plugged_in(fitted.data.mean))
         self._fitted = fitted
+
+    def lifted(self, functionals: Functionals) -> "CommitteePredictor":
+        """The same experts, under the model lifted to functionals."""
+        found = copy(self)
+        found._data = self._data.lifted(functionals)
+        return found
 
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:
         """Predict some points at a time."""

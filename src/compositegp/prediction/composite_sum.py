@@ -1,5 +1,7 @@
 """Prediction by the whole composite, as in the paper: the evidence of all terms about a group of test points."""
 
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -7,11 +9,12 @@ from numpy.typing import ArrayLike
 from compositegp.analysis import predict_honest_variance
 from compositegp.backend import Floats, blas_threads_for, current_device
 from compositegp.composite import Composite, FactoredStack, Observations, factor_stacks
+from compositegp.functionals import Functionals
 from compositegp.posteriors import Belief, FactoredComposite, Marginals, Surrounded, predict_groups
 from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.storage import storable
-from compositegp.validation import check_count
+from compositegp.validation import check_count, check_points
 
 _HELD_FACTORS = 2**26  # matrix elements of factors kept from one prediction to the next: half a gigabyte
 
@@ -42,6 +45,8 @@ class CompositeSum(PredictionMethod):
     def check(self) -> None:
         """Check the parameters."""
         check_count(self.group_size, "group_size")
+        if self.watch is not None and not hasattr(self.watch, "columns"):
+            check_points(self.watch, "watch")
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> "CompositeSumPredictor":
         """The predictor for fitted data."""
@@ -55,6 +60,13 @@ class CompositeSumPredictor(Predictor):
         self.method = method
         self.fitted = fitted
         self._factors = Factors(fitted.data)
+
+    def lifted(self, functionals: Functionals) -> "CompositeSumPredictor":
+        """The same factors, under the model lifted to functionals."""
+        found = copy(self)
+        found.fitted = replace(self.fitted, data=self.fitted.data.lifted(functionals))
+        found._factors = self._factors.lifted(functionals)
+        return found
 
     def prepare(self) -> None:
         """Factorise the terms."""
@@ -105,9 +117,17 @@ class Factors:
             self._cached = name, self._factorize(composite)
         return self._cached[1]
 
+    def lifted(self, functionals: Functionals) -> "Factors":
+        """The same factors, under the model lifted to functionals."""
+        found = Factors(self._data.lifted(functionals))
+        if self._cached is not None:
+            name, factored = self._cached
+            found._cached = name, replace(factored, data=found._data)
+        return found
+
     def joint(self, composite: Composite, Z: Floats) -> Belief:
         """Joint belief about the latent values at `Z`."""
-        return self._held(composite).posterior(Z)
+        return self._held(composite).believe(self._data, Z)
 
     def one_block(self, composite: Composite) -> FactoredStack:
         """The factors of a composite of one block."""

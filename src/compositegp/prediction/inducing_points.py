@@ -1,5 +1,6 @@
 """Prediction by inducing points, FITC and PITC: terms inform about inducing variables, and these about test points."""
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 from compositegp.analysis import predict_honest_variance
 from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations, factor_stacks, partition
+from compositegp.functionals import Functionals
 from compositegp.kernels import in_length_scales
 from compositegp.posteriors import (
     Belief,
@@ -54,6 +56,8 @@ class Inducing(PredictionMethod):
             raise ValueError(f"rule must be one of {', '.join(RULES)}; found {self.rule!r}.")
         if np.ndim(self.points) == 0:
             check_count(self.points, "points")
+        elif not hasattr(self.points, "columns"):
+            check_points(self.points, "points")
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> "InducingPredictor":
         """The predictor for fitted data."""
@@ -72,6 +76,13 @@ class InducingPredictor(Predictor):
         self._fitted = fitted
         self._data = data
         self._points = points
+
+    def lifted(self, functionals: Functionals) -> "InducingPredictor":
+        """The same belief about the inducing variables, under the model lifted to functionals."""
+        found = copy(self)
+        found._data = self._data.lifted(functionals)
+        found._cached_belief = self._cached_belief
+        return found
 
     @property
     def _composite(self) -> Composite:

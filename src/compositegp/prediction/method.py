@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
 from compositegp.composite import Composite
+from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Marginals, Surrounded
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
@@ -29,6 +30,12 @@ class Predictor(ABC):
     @abstractmethod
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Means and variances of the latent values at any number of test points, shape (M, d)."""
+
+    def lifted(self, functionals: Functionals) -> "Predictor":
+        """The same predictor for rows that name functionals, in the place of test points: see `functionals.lift`."""
+        raise ValueError(
+            f"prediction={self.method!r} predicts f at points only. Use Nearest() or CompositeSum() for functionals."
+        )
 
     def joint(self, Z: Floats) -> Belief:
         """Joint belief about the latent values at some test points."""
@@ -52,6 +59,10 @@ class Predictor(ABC):
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest: (rows, K, distances, predictions)."""
         raise ValueError(f"validate needs prediction=Nearest(); found {self.method!r}.")
+
+    def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
+        """Every training point predicted without itself: its latent value, and the noise variance (n,) to add."""
+        raise ValueError(f"predict_leave_one_out needs prediction=Nearest(); found {self.method!r}.")
 
     def spread(self, Z: Floats, found: Marginals | Surrounded, noise: Floats) -> tuple[Any, Family]:
         """Factors on the standard deviations of observations, shape (M, 1) or (M, t), and the family of their errors.
@@ -96,6 +107,18 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         n_jobs : int or None
         """
         return None
+
+    def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
+        """Check what `tune` is said to have learned, when a file is read; a ValueError says what is wrong.
+
+        Parameters
+        ----------
+        tuning : object or None
+        n_functions : int
+            Basis functions of the mean.
+        outputs : tuple of int
+            () for one output, (t,) for t of them.
+        """
 
     @abstractmethod
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:

@@ -1,5 +1,6 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
+from compositegp.functionals import Functionals
 from compositegp.means import Estimated, MeanModel, as_mean, inflated
 from compositegp.posteriors import (
     N_NEIGHBORS,
@@ -18,6 +20,9 @@ from compositegp.posteriors import (
     default_group_size,
     exact_belief,
     exact_marginals,
+    join_surrounded,
+    leave_one_out,
+    predict_prefixes,
 )
 from compositegp.prediction.composite_sum import Factors
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
@@ -35,6 +40,7 @@ from compositegp.predictive import Calibration, Family, Normal
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
+_HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _MOST_JOINT = 8192  # observations in the one term of a joint prediction, at most
 _LOCAL_FREEDOM = (
     100.0  # prior error of a coefficient in a neighborhood, over that of the estimate from all the data
@@ -125,6 +131,17 @@ class Nearest(PredictionMethod):
         search = NearestPredictor(self.local_data(fitted, tuning))
         return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs))
 
+    def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
+        """Check a tuning from a file."""
+        if tuning is None:
+            return
+        if not isinstance(tuning, NeighborhoodTuning):
+            raise ValueError(f"the tuning of Nearest must be a NeighborhoodTuning; found {type(tuning).__name__}")
+        if tuning.coefficients is not None:
+            shapes = np.shape(tuning.coefficients), np.asarray(tuning.spread).shape
+            if shapes != ((n_functions, *(outputs or (1,))), (n_functions, n_functions)):
+                raise ValueError(f"the coefficients of a tuning have the shapes {shapes}")
+
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data."""
         if self._is_exact(len(fitted.data.X)):
@@ -162,6 +179,13 @@ class ExactPredictor(Predictor):
         self.method = method
         self._data = method.local_data(fitted, None)
         self._factors = Factors(self._data)
+        self._undetermined = self._data if method.local_mean is True else fitted.undetermined
+
+    def lifted(self, functionals: Functionals) -> "ExactPredictor":
+        """The same factors, under the model lifted to functionals."""
+        found = copy(self)
+        found._data = self._data.lifted(functionals)
+        return found
 
     @property
     def _whole(self) -> Composite:
@@ -194,6 +218,11 @@ class ExactPredictor(Predictor):
         search = NearestPredictor(self._data)
         return held_out_predictions(search, len(self._data.X) - 1, n_jobs, seed=seed)
 
+    def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
+        """Every training point predicted from all the others, from one factorisation."""
+        data = self._undetermined
+        return leave_one_out(data, Factors(data).one_block(self._whole)), data.noise
+
 
 class NeighborhoodPredictor(Predictor):
     """The nearest observations of each group of test points are its one term."""
@@ -204,6 +233,14 @@ class NeighborhoodPredictor(Predictor):
         self._data = method.local_data(fitted, tuning)
         self._size = tuning.n_neighbors
         self._group_size = method.group_size or default_group_size(self._data.X.shape[1])
+
+    def lifted(self, functionals: Functionals) -> "NeighborhoodPredictor":
+        """The same search tree, under the model lifted to functionals; calibration is of points, and left to them."""
+        found = copy(self)
+        found._data = self._data.lifted(functionals)
+        found._cached_search = self._cached_search.lifted(functionals)
+        found.tuning = replace(self.tuning, calibration=None)
+        return found
 
     @cached_property
     def _cached_search(self) -> NearestPredictor:
@@ -232,6 +269,14 @@ class NeighborhoodPredictor(Predictor):
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
         return held_out_predictions(self._cached_search, self._size, n_jobs, seed=seed)
+
+    def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
+        """Every training point predicted from its nearest neighbors without itself."""
+        data, size, parts = self._data, min(self._size, len(self._data.X) - 1), []
+        for rows in np.array_split(np.arange(len(data.X)), -(-len(data.X) * size // _HELD_NEIGHBORS)):
+            sets = self._cached_search.around(rows, 0, size, n_jobs)
+            parts += predict_prefixes(data, sets, rows, (0,), n_jobs=n_jobs)
+        return join_surrounded(parts, data.outputs), data.noise
 
     def joint(self, Z: Floats) -> Belief:
         """Predict all the points from the union of what their groups are predicted from."""

@@ -8,12 +8,13 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
-from compositegp.kernels import diagonal, noise_variance
-from compositegp.means import Basis, Estimated, MeanModel, as_mean, fit_random_effects
+from compositegp.kernels import diagonal
+from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covariance, fit_random_effects
 from compositegp.posteriors import N_NEIGHBORS, NearestPredictor, Surrounded, normal_equations, predict_prefixes
 from compositegp.prediction.fitted_terms import HeldOutPart
 from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
+from compositegp.validation import are_finite, check_count
 
 NUMBERS = (64, 128, 256, 512, 1024)
 """Numbers of neighbors that are tried."""
@@ -52,6 +53,14 @@ class NeighborCurve:
     skipped: Any
     loss: Floats
 
+    def check(self) -> None:
+        """Check the values; a ValueError says what is wrong."""
+        values = (self.n_neighbors, self.skipped, self.loss)
+        if not all(isinstance(value, np.ndarray) and are_finite(value) for value in values):
+            raise ValueError("a neighbor curve must have arrays of finite numbers")
+        if self.n_neighbors.dtype.kind not in "iu" or self.loss.shape != (len(self.skipped), len(self.n_neighbors)):
+            raise ValueError("the arrays of a neighbor curve do not fit together")
+
     def smallest(self) -> int:
         """The smallest number that is enough at every distance."""
         worst = self.loss.max(axis=0)
@@ -88,6 +97,19 @@ class NeighborhoodTuning:
     coefficients: Floats | None = None
     spread: Floats | None = None
     calibration: Calibration | None = None
+
+    def check(self) -> None:
+        """Check the values; a ValueError says what is wrong."""
+        check_count(self.n_neighbors, "n_neighbors")
+        if not isinstance(self.curve, NeighborCurve | None) or not isinstance(self.calibration, Calibration | None):
+            raise ValueError("the curve or the calibration of a tuning is neither")
+        coefficients, spread = self.coefficients, self.spread
+        if coefficients is None and spread is None:
+            return
+        both = isinstance(coefficients, np.ndarray) and isinstance(spread, np.ndarray)
+        if not both or not are_finite([coefficients, spread]):
+            raise ValueError("the coefficients of a tuning and their spread must be arrays of finite numbers")
+        check_covariance(np.asarray(spread), len(np.asarray(coefficients)))
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         """The values by their names, for files."""
@@ -205,5 +227,4 @@ def _chosen(n: int, count: int, number: int) -> Indices:
 
 
 def _noise(data: Observations, rows: Indices) -> Floats:
-    own = noise_variance(data.kernel, data.X[rows])
-    return np.asarray(own if data.noise_variance is None else own + data.noise_variance[rows])
+    return data.take(rows).noise

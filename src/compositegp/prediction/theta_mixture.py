@@ -1,14 +1,17 @@
 """Prediction with few observations: a mixture over values of the hyper-parameters θ, which are then uncertain."""
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, blas_threads_for, psd_root, use_device
 from compositegp.composite import Composite
+from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
-from compositegp.posteriors import Belief, Marginals, Surrounded, exact_belief, exact_marginals
+from compositegp.posteriors import Belief, Marginals, Surrounded, exact_belief, exact_marginals, leave_one_out
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.prediction.method import Predictor
 from compositegp.prediction.nearest import ExactPredictor, Nearest
@@ -78,6 +81,15 @@ class ThetaMixture(Predictor):
         with use_device(None), blas_threads_for(len(self._data.X)):
             return weighted_kernels(self._data)
 
+    def lifted(self, functionals: Functionals) -> "ThetaMixture":
+        """The same values of θ, each with its model lifted to functionals."""
+        found = copy(self)
+        found._plug_in = self._plug_in.lifted(functionals)
+        found._cached_members = [
+            member._replace(data=member.data.lifted(functionals)) for member in self._cached_members
+        ]
+        return found
+
     def prepare(self) -> None:
         """Find the values of θ and their weights."""
         if not self._cached_members:
@@ -123,6 +135,26 @@ class ThetaMixture(Predictor):
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, under the learned θ."""
         return self._plug_in.held_out(n_jobs, seed)
+
+    def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
+        """Every training point predicted from all the others under every θ, whose weights do without the point too.
+
+        What the others say of θ is what all say, over p(y_i | the others, θ).
+        """
+        members = self._cached_members
+        if not members:
+            return self._plug_in.left_out(n_jobs)
+        found = [leave_one_out(member.data, member.factored) for member in members]
+        noises = np.array([member.data.noise for member in members])
+        means = np.array([one.mean.reshape(len(one.mean), -1) for one in found])
+        variances = np.array([one.variance for one in found])
+        total, errors = variances + noises, self._data.targets.reshape(means.shape[1:]) - means
+        log_density = -0.5 * ((errors**2).sum(axis=2) / total + means.shape[2] * np.log(total))
+        weights = softmax(np.log([[member.weight] for member in members]) - log_density, axis=0)
+        mean = (weights[..., None] * means).sum(axis=0)
+        spread = ((means - mean) ** 2).mean(axis=2)
+        variance = (weights * (variances + spread)).sum(axis=0)
+        return Marginals(mean.reshape(-1, *self._data.outputs), variance), (weights * noises).sum(axis=0)
 
     def noise_variance(self, kernel: Kernel, Z: Floats) -> Floats:
         """The mean of the noise variances under every θ."""

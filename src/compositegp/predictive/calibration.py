@@ -30,6 +30,7 @@ from compositegp.backend import Floats
 from compositegp.posteriors import WINDOWS, Neighborhood
 from compositegp.predictive.families import Family, Normal, StudentT
 from compositegp.storage import storable
+from compositegp.validation import are_finite, is_real
 
 _SMALLEST = 1e-12  # least variance of a prediction, over the prior's
 _KNOTS_APART = 0.05  # least distance of two knots, in δ
@@ -147,6 +148,20 @@ class Calibration:
         Calibration: none needed, errors are as the Gaussian says
         """
         return cls(np.zeros(1), np.zeros(1), np.zeros((len(WINDOWS), 1)), 0.0, np.inf, 0.0, np.zeros(3))
+
+    def check(self) -> None:
+        """Check the numbers; a ValueError says what is wrong."""
+        k, w = np.size(self.knots), len(WINDOWS)
+        shapes = {"knots": (k,), "level": (k,), "slopes": (w, k), "rho_range": (3,)}
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            if not isinstance(value, np.ndarray) or value.shape != shape or not k or not are_finite(value):
+                raise ValueError(f"{name} of a calibration must be finite numbers of shape {shape}")
+        numbers = (self.trend, self.log_df_trend, self.gain)
+        if not all(map(is_real, numbers)) or not are_finite(numbers) or not is_real(self.log_df):
+            raise ValueError("the numbers of a calibration must be finite")
+        if not self.log_df > -np.inf or (np.diff(self.knots) <= 0).any() or self.rho_range[0] > self.rho_range[1]:
+            raise ValueError("the numbers of a calibration are out of order")
 
     @property
     def is_gaussian(self) -> bool:

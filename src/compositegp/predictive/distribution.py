@@ -144,6 +144,10 @@ class PredictiveDistribution:
     def mean_and_covariance(self) -> tuple[Floats, Floats]:
         """Means (M,) and joint covariance (M, M); for t outputs (M, t) and (M, M, t)."""
         joint = self._joint() * np.ravel(self.family.std)[0] ** 2
+        slope = self.transform.slope(self.location, self.scale)
+        if slope is not None:  # covariances are only scaled
+            sizes = np.broadcast_to(np.asarray(slope * self.output_scale) ** 2, self.location.shape[1:])
+            return self.mean, np.asarray(joint[..., None] * sizes if sizes.ndim else joint * sizes)
         if self.location.ndim == 1:
             return self.transform.covariance(self.location, np.asarray(self.output_scale**2 * joint))
         scales = np.broadcast_to(self.output_scale, self.location.shape[1])
@@ -190,8 +194,9 @@ class PredictiveDistribution:
             factors = self._family.sample(normal.shape, generator)
         else:
             root = psd_root(self.covariance)
-            normal = generator.standard_normal((count, *self.location.shape[1:], root.shape[1]))
-            normal = np.moveaxis(normal @ root.T, -1, 1) * self.output_scale
+            # Outputs one after the other, so that the first is drawn as if it were alone.
+            normal = generator.standard_normal((*self.location.shape[1:], count, root.shape[1]))
+            normal = np.moveaxis(normal @ root.T, (-2, -1), (0, 1)) * self.output_scale
             factors = self.family.sample((count, *(1,) * self.location.ndim), generator)
         draws = [self.transform.inverse(self.location + draw) for draw in factors * normal]
         return np.stack(draws, axis=-1)

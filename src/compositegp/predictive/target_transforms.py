@@ -16,6 +16,9 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 _LARGEST_EXPONENT = 700.0
 _CHUNK = 2**14  # predictions whose quadrature is done at once
 _LOST = 0.01  # share of the probability that may lie where the transformer has no inverse
+_RANGE = 8.0  # standard deviations around a mean in which a transformer has to be a straight line to count as one
+_GRID = 65  # points at which that is looked at
+_STRAIGHT = 1e-10  # largest distance of a value to the line, over the largest value
 _STEP = 1e-5  # step of the numerical derivative, over the spread of the target
 
 
@@ -43,10 +46,18 @@ class TargetTransform(ABC):
     def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation, in the user's unit, of Gaussians on the model's scale."""
 
+    def slope(self, mean: Floats, std: Floats) -> Any:
+        """The factor from the model's scale to the user's unit, shape () or (t,), where the map is a straight line.
+
+        None where it is not, over the range of Gaussians with these means and standard deviations.
+        """
+        return None
+
     def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
         """Mean and covariance, in the user's unit, of a joint Gaussian on the model's scale."""
         raise ValueError(
-            "return_cov needs target_transform=None or 'log'. For another transformer draw joint samples with sample_y."
+            "return_cov needs target_transform=None, 'log' or a transformer that only shifts and scales, such as "
+            "StandardScaler. For another transformer draw joint samples with sample_y."
         )
 
 
@@ -69,9 +80,9 @@ class IdentityTarget(TargetTransform):
         """Mean and standard deviation as they are."""
         return mean, std
 
-    def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Mean and covariance as they are."""
-        return mean, covariance
+    def slope(self, mean: Floats, std: Floats) -> Any:
+        """One."""
+        return 1.0
 
 
 class LogTarget(TargetTransform):
@@ -222,6 +233,15 @@ class TransformedTarget(TargetTransform):
             found[0, part] = expected = (weights * values).sum(axis=0)
             found[1, part] = np.sqrt((weights * (values - expected) ** 2).sum(axis=0))
         return found[0], found[1]
+
+    def slope(self, mean: Floats, std: Floats) -> Any:
+        """The slope between the ends of the range, if a grid of points in it is on that line."""
+        low, high = (mean - _RANGE * std).min(axis=0), (mean + _RANGE * std).max(axis=0)
+        shares = np.linspace(0, 1, _GRID).reshape(-1, *(1,) * np.ndim(low))
+        values = self._restored(low + shares * (high - low))
+        line = values[0] + shares * (values[-1] - values[0])
+        straight = np.abs(values - line) <= _STRAIGHT * np.abs(values).max(axis=0)
+        return (values[-1] - values[0]) / (high - low) if straight.all() and (high > low).all() else None
 
     def _transform(self, y: Floats) -> Floats:
         columns = y.reshape(len(y), -1)

@@ -9,7 +9,8 @@ _Class = TypeVar("_Class", bound=type[Any])
 def storable(kind: _Class) -> _Class:
     """Let objects of a class be written to files and read again: a decorator for classes that have get_params.
 
-    Only the name of the class and its parameters are written. Reading calls the class with those parameters.
+    Only the name of the class and its parameters are written. Reading calls the class with those parameters, and then
+    its method ``check``, if it has one, which raises a ValueError for parameters that it does not allow.
 
     Parameters
     ----------
@@ -40,5 +41,7 @@ def name_of(value: Any) -> str | None:
 
 
 def class_named(name: str) -> type[Any]:
-    """The storable class of that name; a KeyError if there is none."""
+    """The storable class of that name; a ValueError if there is none."""
+    if name not in _CLASSES:
+        raise ValueError(f"objects of class {name[:80]!r} are not known here: import the module that defines them")
     return _CLASSES[name]

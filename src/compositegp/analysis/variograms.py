@@ -1,0 +1,254 @@
+"""Variograms: what a geostatistician reads from a kernel, and the empirical variogram of data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.spatial import KDTree
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats
+from compositegp.kernels import EARTH_RADIUS, RotatedMatern, diagonal, gram, in_length_scales, noise_variance
+
+_LEFT = 0.05  # correlation that is left at the practical range
+_ANCHORS, _NEAR, _FAR = 600, 200, 200  # points of which pairs are made, with how many near and any other points
+_STEP = 1e-4  # of log θ, for derivatives
+
+
+class Direction(NamedTuple):
+    """A way through the columns of points.
+
+    Attributes
+    ----------
+    name : str
+        Such as "x", or "time".
+    unit : str
+        Of distances; may be empty.
+    place : callable
+        Points (m, d) at distances (m,) from a first one.
+    """
+
+    name: str
+    unit: str
+    place: Callable[[Floats], Floats]
+
+
+def directions_of(
+    kernel: Kernel,
+    n_columns: int,
+    *,
+    sphere: bool = False,
+    has_time: bool = False,
+    names: tuple[str, str] = ("x", "y"),
+) -> list[Direction]:
+    """Directions in which a kernel's range differs: along the columns, along rotated axes, or any on the sphere.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    n_columns : int
+        Columns of the points: x, y, time where there is one, and others.
+    sphere : bool
+        Whether the first two are longitude and latitude; distances are then chords in kilometers.
+    has_time : bool
+    names : (str, str)
+        Of the first two columns.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> [direction.name for direction in directions_of(RBF([1.0, 2.0]), 2)]
+    ['x', 'y']
+    """
+    found = []
+    rotated = _rotated(kernel)
+    if sphere:
+        found.append(Direction("any direction", "km", lambda h: _on_meridian(h, n_columns)))
+    elif rotated is not None:
+        for name, angle in (("long axis", rotated.angle), ("short axis", rotated.angle + 90)):
+            unit = np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
+            found.append(Direction(f"{name} ({angle % 180:.0f}°)", "", _along(np.pad(unit, (0, n_columns - 2)))))
+    else:
+        found += [Direction(name, "", _along(np.eye(n_columns)[axis])) for axis, name in enumerate(names)]
+    if has_time:
+        found.append(Direction("time", "h", _along(np.eye(n_columns)[2])))
+    return found
+
+
+def _along(direction: Floats) -> Callable[[Floats], Floats]:
+    return lambda h: np.asarray(h)[:, None] * direction
+
+
+def _on_meridian(h: Floats, n_columns: int) -> Floats:
+    points = np.zeros((len(h), n_columns))
+    points[:, 1] = np.degrees(2 * np.arcsin(np.minimum(np.asarray(h) / (2 * EARTH_RADIUS), 1.0)))
+    return points
+
+
+def _rotated(kernel: Kernel) -> RotatedMatern | None:
+    if isinstance(kernel, RotatedMatern):
+        return kernel
+    inner = [getattr(kernel, name) for name in ("k1", "k2", "kernel") if hasattr(kernel, name)]
+    return next((found for one in inner if isinstance(one, Kernel) and (found := _rotated(one)) is not None), None)
+
+
+def model_variogram(kernel: Kernel, direction: Direction, lags: Floats) -> Floats:
+    """The variogram of a kernel, γ(h) = nugget + k(0) − k(h), at positive distances: shape (m,).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> kernel = 2.0 * RBF(1.0) + WhiteKernel(0.5)
+    >>> model_variogram(kernel, directions_of(kernel, 2)[0], np.array([9.0])).round(3)
+    array([2.5])
+    """
+    first = direction.place(np.zeros(1))
+    return np.asarray(diagonal(kernel, first)[0] - gram(kernel, first, direction.place(np.asarray(lags)))[0])
+
+
+@dataclass(frozen=True)
+class VariogramSummary:
+    """Nugget, sill and practical ranges of a kernel, each with its standard error (NaN where it is not known).
+
+    Attributes
+    ----------
+    nugget, sill : (float, float)
+        Variance of noise, and of observations in all. Value and standard error.
+    ranges : dict of str to (float, float)
+        By the names of directions: the distance at which 5 % of the correlation is left. Infinite where it never is.
+    """
+
+    nugget: tuple[float, float]
+    sill: tuple[float, float]
+    ranges: dict[str, tuple[float, float]]
+
+
+def summarize_variogram(
+    kernel: Kernel, directions: list[Direction], covariance: Floats | None = None
+) -> VariogramSummary:
+    """Nugget, sill and practical ranges of a kernel.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    directions : list of Direction
+    covariance : array of shape (p, p), optional
+        Error covariance of ``kernel.theta``, from which standard errors follow (delta method).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+    >>> kernel = 2.0 * Matern(1.0, nu=0.5) + WhiteKernel(0.5)
+    >>> found = summarize_variogram(kernel, directions_of(kernel, 2), 0.01 * np.eye(3))
+    >>> [round(value, 2) for value in (*found.nugget, *found.sill, *found.ranges["x"])]
+    [0.5, 0.05, 2.5, 0.21, 3.0, 0.3]
+    """
+    values = _numbers(kernel, directions)
+    errors = np.full(len(values), np.nan)
+    if covariance is not None and np.isfinite(covariance).all():
+        steps = _STEP * np.eye(len(kernel.theta))
+        both = [
+            [_numbers(kernel.clone_with_theta(kernel.theta + s * one), directions) for s in (1, -1)]
+            for one in steps
+        ]
+        with np.errstate(invalid="ignore"):
+            slopes = np.array([(up - down) / (2 * _STEP) for up, down in both])
+            errors = np.sqrt(np.maximum(np.einsum("pi,pq,qi->i", slopes, covariance, slopes), 0.0))
+    pairs = [(float(value), float(error)) for value, error in zip(values, errors, strict=True)]
+    return VariogramSummary(
+        pairs[0], pairs[1], {one.name: pair for one, pair in zip(directions, pairs[2:], strict=True)}
+    )
+
+
+def _numbers(kernel: Kernel, directions: list[Direction]) -> Floats:
+    first = directions[0].place(np.zeros(1))
+    nugget = float(noise_variance(kernel, first)[0])
+    return np.array([nugget, float(diagonal(kernel, first)[0]), *(_range(kernel, one) for one in directions)])
+
+
+def _range(kernel: Kernel, direction: Direction) -> float:
+    first = direction.place(np.zeros(1))
+    most = float(diagonal(kernel, first, noise=False)[0])
+
+    def left(log_h: float) -> float:
+        return float(gram(kernel, first, direction.place(np.exp([log_h])))[0, 0]) / most - _LEFT
+
+    tries = np.arange(-30.0, 30.0, 0.5)
+    below = [left(one) < 0 for one in tries]
+    if not any(below) or below[0]:
+        return np.inf if not any(below) else 0.0
+    end = int(np.argmax(below))
+    return float(np.exp(brentq(left, tries[end - 1], tries[end], xtol=1e-10)))
+
+
+class EmpiricalVariogram(NamedTuple):
+    """Half the mean squared difference of pairs, by their distance.
+
+    Attributes
+    ----------
+    lags, semivariances : arrays of shape (bins,)
+        Mean distance and half the mean squared difference of the pairs in a bin.
+    counts : array of shape (bins,)
+    """
+
+    lags: Floats
+    semivariances: Floats
+    counts: Floats
+
+
+def empirical_variogram(
+    kernel: Kernel,
+    X: Floats,
+    residuals: Floats,
+    distance: Callable[[Floats, Floats], Floats],
+    longest: float,
+    n_bins: int = 24,
+    random_state: Any = 0,
+) -> EmpiricalVariogram:
+    """The variogram of a sample of the data, with many near pairs as well as far ones.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+        Whose length scales say which points are near.
+    X : array of shape (n, d)
+    residuals : array of shape (n,)
+        Targets less their drift.
+    distance : callable
+        Of two arrays of points (m, d): distances (m,) in the unit of the variogram; NaN leaves a pair out.
+    longest : float
+        Pairs at a larger distance are left out.
+    n_bins : int
+    random_state : int
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> rng = np.random.default_rng(0)
+    >>> X, noise = rng.uniform(size=(2000, 2)), rng.normal(size=2000)
+    >>> apart = lambda A, B: np.sqrt(((A - B) ** 2).sum(axis=1))
+    >>> found = empirical_variogram(RBF(), X, noise, apart, 0.5)
+    >>> bool(abs(found.semivariances - 1).max() < 0.25)  # noise has no structure
+    True
+    """
+    rng = np.random.default_rng(random_state)
+    n = len(X)
+    anchors = rng.permutation(n)[:_ANCHORS]
+    places = in_length_scales(kernel, X)
+    near = KDTree(places).query(places[anchors], k=np.arange(2, min(_NEAR, n - 1) + 2))[1]
+    far = rng.integers(0, n, size=(len(anchors), _FAR))
+    others = np.concatenate([near, far], axis=1)
+    first, second = np.repeat(anchors, others.shape[1]), others.ravel()
+    apart = distance(X[first], X[second])
+    kept = (apart > 0) & (apart <= longest)
+    apart, squares = apart[kept], 0.5 * (residuals[first] - residuals[second])[kept] ** 2
+    bins = np.minimum((apart / longest * n_bins).astype(int), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins).astype(np.float64)
+    used = counts > 0
+    return EmpiricalVariogram(
+        np.bincount(bins, apart, n_bins)[used] / counts[used],
+        np.bincount(bins, squares, n_bins)[used] / counts[used],
+        counts[used],
+    )

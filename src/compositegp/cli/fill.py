@@ -1,0 +1,108 @@
+"""compositegp fill: the gaps of a raster, filled with predictions and their errors."""
+
+import time as clock
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compositegp.cli.map_options import (
+    Above,
+    Covariates,
+    Latent,
+    PictureFile,
+    Quantiles,
+    SphereChoice,
+    sphere_of,
+)
+from compositegp.cli.options import Jobs, JsonFlag, LogFlag
+from compositegp.cli.output import Output, note, require_packages
+from compositegp.progress import ProgressBar
+
+EXAMPLES = (
+    "compositegp fill temperature.nc --variable lst --out filled.nc --picture filled.png",
+    "compositegp fill rain.zarr --variable rain --log --above 20 --out filled.zarr",
+)
+
+
+def run(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Raster: NetCDF (.nc), Zarr (.zarr) or GeoTIFF (.tif).")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the layers: .nc, .zarr or .tif.")],
+    variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which variable; not needed where there is only one.")
+    ] = None,
+    picture: PictureFile = None,
+    x: Annotated[str | None, typer.Option(metavar="AXIS", help="Name of the x axis, if it is not found.")] = None,
+    y: Annotated[str | None, typer.Option(metavar="AXIS", help="Name of the y axis, if it is not found.")] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="AXIS", help="Name of the time axis, if it is not found.")
+    ] = None,
+    sphere: SphereChoice = "auto",
+    wanted: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Variable that is true (not zero) where cells are to be filled, as on land."
+        ),
+    ] = None,
+    covariate: Covariates = None,
+    log: LogFlag = False,
+    quantile: Quantiles = None,
+    above: Above = None,
+    latent: Latent = False,
+    as_json: JsonFlag = False,
+    jobs: Jobs = -1,
+) -> None:
+    """Fill the gaps of a raster, with error bars.
+
+    Cells that are missing are predicted from the observed cells around them. What was observed stays. The layers are
+    the mean, its standard error and quantiles.
+    """
+    require_packages("xarray", extra="spatial")
+    from compositegp.spatial import choose_variable, draw_filled, fill, learn_raster, open_raster, write_raster
+    from compositegp.storage import write_atomically
+
+    began = clock.perf_counter()
+    data = open_raster(file, variable)
+    array = choose_variable(data, variable)
+    options: dict[str, Any] = {"x": x, "y": y, "time": time, "sphere": sphere_of(sphere)}
+    missing = int(array.isnull().sum())
+    if not missing:
+        note(f"{array.name} has no missing cell: there is nothing to fill.")
+        write_raster(fill(data, str(array.name), **options), out)
+        return
+    land = None if wanted is None else choose_variable(data, wanted) != 0
+    with ProgressBar(f"learning from {array.size - missing} cells"):
+        model = learn_raster(data, str(array.name), covariates=covariate, log=log, n_jobs=jobs, **options)
+    filled = fill(
+        data,
+        str(array.name),
+        wanted=land,
+        covariates=covariate,
+        quantiles=quantile or (0.05, 0.5, 0.95),
+        above=above,
+        latent=latent,
+        model=model,
+        n_jobs=jobs,
+        verbose=True,
+        **options,
+    )
+    write_raster(filled, out)
+    files = {"layers": out}
+    if picture is not None:
+        files["picture"] = picture
+        write_atomically(picture, draw_filled(array, filled, **options))
+    lines = model.describe()
+    with Output(as_json) as output:
+        for line in [*lines, *model.notes]:
+            output.line(line)
+        output.line(f"{missing} of {array.size} cells were missing. Seconds: {clock.perf_counter() - began:.1f}")
+        for name, path in files.items():
+            output.line(f"{name}: {path}")
+        output.result("model", lines)
+        output.result("notes", list(model.notes))
+        output.result("missing", missing)
+        output.result("cells", int(array.size))
+        output.result("sphere", model.sphere)
+        output.result("files", {name: str(path) for name, path in files.items()})

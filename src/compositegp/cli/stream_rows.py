@@ -1,0 +1,169 @@
+"""Rows of compositegp stream: lines of CSV as a time, a value and further columns."""
+
+import csv
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from compositegp.cli.output import CommandError, note
+from compositegp.cli.stream_input import LONGEST_LINE, Line
+from compositegp.cli.text_format import SEPARATORS, TextFormat, is_decimal_comma
+from compositegp.cli.time_columns import TimeFormat
+from compositegp.forecasting import in_utc
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+_NOT_OBSERVED = {"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none", "<na>"}  # as in files that forecast reads
+_LARGEST = 1e150  # of a value; the square of a larger one is not finite
+
+
+class Row(NamedTuple):
+    """One row: its time, in UTC, its value and its further columns; NaN is not observed."""
+
+    stamp: pd.Timestamp
+    value: float
+    extra: tuple[float, ...]
+
+
+class RowParser:
+    """Reads lines of CSV as the file that a model was made from has them.
+
+    Parameters
+    ----------
+    time, target : str
+        Names of the columns.
+    extra : sequence of str
+        Names of the further columns.
+    text_format : TextFormat
+        Its separator is what a row has, unless the first line shows another one.
+    time_format : TimeFormat
+    may_choose_separator : bool
+        Whether the first line may show another separator.
+    has_zone : bool
+        Whether times have a time zone.
+    is_log : bool
+        Whether values must be positive.
+    """
+
+    def __init__(
+        self,
+        time: str,
+        target: str,
+        extra: Sequence[str],
+        text_format: TextFormat,
+        time_format: TimeFormat,
+        *,
+        may_choose_separator: bool = True,
+        has_zone: bool,
+        is_log: bool,
+    ) -> None:
+        self._names = [time, target, *extra]
+        self._separator, self._decimal = text_format.separator or ",", text_format.decimal or "."
+        self._may_choose_separator = may_choose_separator
+        self._time_format, self._has_zone, self._is_log = time_format, has_zone, is_log
+        self._positions = list(range(len(self._names)))  # of the columns, if no header says otherwise
+        self._width = len(self._names)  # cells of a row, at most
+
+    def parse(self, line: Line) -> Row | None:
+        """Read a line.
+
+        Returns
+        -------
+        Row or None
+            None for a header and for an empty line.
+
+        Raises
+        ------
+        ValueError
+            With the reason why the line cannot be used.
+        """
+        if len(line.text) > LONGEST_LINE:
+            raise ValueError(f"it is longer than {LONGEST_LINE} characters")
+        if not line.is_whole:
+            raise ValueError("its end is missing")
+        cells = self._cells(line.text, self._separator)
+        if not cells:
+            return None
+        if line.number == 1:
+            cells = self._begin(line.text, cells)
+        if self._is_header(cells):
+            self._positions, self._width = [cells.index(name) for name in self._names], len(cells)
+            return None
+        if len(cells) > self._width:
+            raise ValueError(
+                f"it has {len(cells)} cells, and {self._width} are expected; give --separator or --decimal if "
+                "its cells or decimals are written otherwise"
+            )
+        if len(cells) <= self._positions[0]:
+            raise ValueError(f"it has {len(cells)} cell(s)")
+        if len(cells) == 1 and self._width > 1 and self._separator not in line.text:
+            raise ValueError("it has 1 cell(s); give --separator if its cells are separated otherwise")
+        time_text, *numbers = (cells[p] if p < len(cells) else "" for p in self._positions)
+        stamp = self._time_format.read(time_text)
+        if (stamp.tz is not None) != self._has_zone:
+            have = "a time zone, and the model's series has none" if stamp.tz is not None else "no time zone"
+            raise ValueError(f"{time_text!r} has {have}")
+        value, *extra = map(self._number, numbers)
+        if self._is_log and value <= 0:
+            raise ValueError(f"{numbers[0]} is not positive, and the model is of the logarithm")
+        if not math.isnan(value) and any(map(math.isnan, extra)):
+            name = next(name for name, number in zip(self._names[2:], extra, strict=True) if math.isnan(number))
+            raise ValueError(f"column {name!r} is empty")
+        return Row(in_utc(pd.DatetimeIndex([stamp]))[0], value, tuple(extra))
+
+    def _cells(self, text: str, separator: str) -> list[str]:
+        """Cells of a line, without the empty ones at its end."""
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([text], delimiter=separator), [])]
+        except csv.Error as error:
+            raise ValueError(f"it is not CSV ({error})") from error
+        while cells and not cells[-1]:
+            cells.pop()
+        return cells
+
+    def _is_header(self, cells: list[str]) -> bool:
+        return set(self._names) <= set(cells)
+
+    def _begin(self, text: str, cells: list[str]) -> list[str]:
+        """The cells of the first line of a file, which shows how cells are separated, and is a header or a row."""
+        if not self._is_header(cells) and not self._is_time(cells[0]) and self._may_choose_separator:
+            for separator in SEPARATORS:
+                others = self._cells(text, separator)
+                if self._is_header(others) or (len(others) == self._width and self._is_time(others[0])):
+                    if separator != self._separator:
+                        note(f"cells are separated by {separator!r}")
+                    self._separator, cells = separator, others
+                    break
+        if not self._is_header(cells) and not any(map(self._is_time, cells)):
+            is_text = [cell for cell in cells[1:] if cell and not _NUMBER.fullmatch(cell.replace(",", "."))]
+            if is_text:
+                names = " and ".join(map(repr, self._names))
+                raise CommandError(
+                    f"the first row, {text[:60]}, has neither the columns {names} nor a time. Give the columns "
+                    "that the model was made from."
+                )
+        return cells
+
+    def _is_time(self, text: str) -> bool:
+        try:
+            self._time_format.read(text)
+        except ValueError:
+            return False
+        return True
+
+    def _number(self, text: str) -> float:
+        if text.lower() in _NOT_OBSERVED:
+            return math.nan
+        if _INFINITE.fullmatch(text):
+            raise ValueError(f"{text!r} is not finite")
+        plain = text.replace(",", ".") if self._decimal == "," and "." not in text else text
+        if _NUMBER.fullmatch(plain) is None or (self._decimal == "," and "." in text):
+            hint = "; give --decimal ',' if it has a decimal comma" if is_decimal_comma(text) else ""
+            raise ValueError(f"{text[:60]!r} is not a number{hint}")
+        value = float(plain)
+        if abs(value) > _LARGEST:
+            raise ValueError(f"{text[:60]} is too large to compute with")
+        return value

@@ -1,0 +1,191 @@
+"""The cells of a raster as points: coordinates, time in hours, and covariates."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.spatial.axes import Axes, find_axes, is_longitude_latitude, raster_is_geographic
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Window = tuple[slice, ...]
+"""A part of a raster: a slice of each axis, in the order (time,) y, x."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Cells of a raster.
+
+    Attributes
+    ----------
+    axes : Axes
+    x, y : arrays of shape (nx,) and (ny,), or both (ny, nx) for curvilinear coordinates
+    time : array of shape (nt,) or None
+        Hours since `epoch`; numbers as they are, where time is a number.
+    sphere : bool
+        Whether x and y are longitude and latitude, and distances are measured on the sphere.
+    covariates : dict of str to array of shape (ny, nx) or (nt, ny, nx)
+    epoch : datetime64 or None
+        Origin of time, in UTC.
+    """
+
+    axes: Axes
+    x: Floats
+    y: Floats
+    time: Floats | None
+    sphere: bool
+    covariates: dict[str, Any] = field(default_factory=dict)
+    epoch: Any = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells along (time,) y, x."""
+        plane = self.x.shape if self.x.ndim == 2 else (len(self.y), len(self.x))
+        return plane if self.time is None else (len(self.time), *plane)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the points: x, y, time where there is one, covariates."""
+        return len(self.axes.dims) + len(self.covariates)
+
+    def points(self, window: Window) -> Floats:
+        """The cells of a window as points: shape (cells, columns), in the order of the axes."""
+        *times, rows, columns = window
+        x, y = (
+            (self.x[rows, columns], self.y[rows, columns]) if self.x.ndim == 2 else (self.x[columns], self.y[rows])
+        )
+        if x.ndim == 1:
+            x, y = np.meshgrid(x, y)
+        parts = [x, y]
+        if self.time is not None:
+            hours = self.time[times[0]]
+            parts = [np.broadcast_to(part, (len(hours), *part.shape)) for part in parts]
+            parts.append(np.broadcast_to(hours[:, None, None], parts[0].shape))
+        for values in self.covariates.values():
+            part = values[(*times, rows, columns)[-np.ndim(values) :]]
+            parts.append(np.broadcast_to(np.asarray(part, dtype=np.float64), parts[0].shape))
+        return np.stack(parts, axis=-1).reshape(-1, self.n_columns)
+
+    @property
+    def everything(self) -> Window:
+        """The window of all cells."""
+        return tuple(slice(0, size) for size in self.shape)
+
+
+def grid_of(
+    array: "xr.DataArray",
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    time: str | None = None,
+    sphere: bool | str = "auto",
+    covariates: dict[str, Any] | None = None,
+) -> Grid:
+    """The cells of a raster.
+
+    Parameters
+    ----------
+    array : DataArray
+    x, y, time : str, optional
+        Names of axes; found by names and attributes where they are left out.
+    sphere : bool or "auto"
+        Whether x and y are longitude and latitude in degrees.
+    covariates : dict of str to DataArray, optional
+    """
+    axes = find_axes(array, x, y, time)
+    xs, ys = _coordinates(array, axes)
+    times, epoch = (None, None) if axes.time is None else hours_of(_along(array, axes.time), axes.time)
+    if times is not None and (np.diff(np.sort(times)) == 0).any():
+        raise ValueError(f"axis {axes.time!r} has times that occur more than once. Keep one of each.")
+    units = [
+        str(array.coords[name].attrs.get("units", "")) if name in array.coords else "" for name in (axes.x, axes.y)
+    ]
+    if sphere == "auto":
+        names = _curvilinear(array) or (axes.x, axes.y)
+        sphere = is_longitude_latitude(*names, xs, ys, units, raster_is_geographic(array))
+    elif not isinstance(sphere, bool | np.bool_):
+        raise ValueError(f'sphere must be True, False or "auto"; found {sphere!r}.')
+    return Grid(axes, xs, ys, times, bool(sphere), _covariates(covariates, array, axes), epoch)
+
+
+def _coordinates(array: "xr.DataArray", axes: Axes) -> tuple[Floats, Floats]:
+    names = _curvilinear(array)
+    if names is not None and not (axes.x in array.coords and axes.y in array.coords):
+        xs, ys = (array.coords[name].transpose(axes.y, axes.x).to_numpy().astype(np.float64) for name in names)
+        if not (np.isfinite(xs).all() and np.isfinite(ys).all()):
+            raise ValueError(
+                f"coordinates {names[0]!r} and {names[1]!r} have missing values. Give every cell a place."
+            )
+        return xs, ys
+    return _numbers(array, axes.x), _numbers(array, axes.y)
+
+
+def _curvilinear(array: "xr.DataArray") -> tuple[str, str] | None:
+    """Names of coordinates in two dimensions, longitude first, where the raster has such."""
+    flat = {str(name).lower(): str(name) for name, values in array.coords.items() if values.ndim == 2}
+    for east, north in (("lon", "lat"), ("longitude", "latitude"), ("nav_lon", "nav_lat"), ("xc", "yc")):
+        if east in flat and north in flat:
+            return flat[east], flat[north]
+    return None
+
+
+def _along(array: "xr.DataArray", name: str) -> Any:
+    return array.coords[name].to_numpy() if name in array.coords else np.arange(array.sizes[name], dtype=np.float64)
+
+
+def _numbers(array: "xr.DataArray", name: str) -> Floats:
+    values = _along(array, name)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"axis {name!r} must have numbers as coordinates; found {values.dtype}.") from error
+    if not np.isfinite(numbers).all():
+        raise ValueError(
+            f"axis {name!r} has {int((~np.isfinite(numbers)).sum())} coordinate(s) that are not finite."
+        )
+    if len(np.unique(numbers)) < len(numbers):
+        raise ValueError(f"axis {name!r} has coordinates that occur more than once. Keep one of each.")
+    return numbers
+
+
+def hours_of(values: Any, name: str) -> tuple[Floats, Any]:
+    """Times as hours since the first, and the first (UTC); numbers stay as they are, and have no first."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iuf":
+        return array.astype(np.float64), None
+    try:
+        import pandas as pd
+
+        stamps = pd.to_datetime(pd.Series(array.ravel()), utc=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name!r} has times of a kind that has no place in UTC ({type(array.ravel()[0]).__name__}). Convert them "
+            "to datetime64, or to numbers."
+        ) from error
+    if stamps.isna().any():
+        raise ValueError(f"{name!r} has {int(stamps.isna().sum())} missing time(s). Every value needs a time.")
+    first = stamps.min()
+    return np.asarray((stamps - first) / pd.Timedelta("1h"), dtype=np.float64), first
+
+
+def _covariates(given: dict[str, Any] | None, array: "xr.DataArray", axes: Axes) -> dict[str, Any]:
+    found = {}
+    for name, values in (given or {}).items():
+        if axes.x not in values.dims or axes.y not in values.dims or set(values.dims) - set(axes.dims):
+            raise ValueError(
+                f"covariate {name!r} has the axes {', '.join(map(str, values.dims))}; it needs {axes.y} and {axes.x}"
+                + (f", and may have {axes.time}." if axes.time else ".")
+            )
+        order = [dim for dim in axes.dims if dim in values.dims]
+        placed = values.transpose(*order)
+        wrong = [dim for dim in order if placed.sizes[dim] != array.sizes[dim]]
+        if wrong:
+            raise ValueError(
+                f"covariate {name!r} has {placed.sizes[wrong[0]]} cells along {wrong[0]}, but the raster has "
+                f"{array.sizes[wrong[0]]}."
+            )
+        found[name] = placed.data
+    return found

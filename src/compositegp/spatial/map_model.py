@@ -1,0 +1,115 @@
+"""A model of a field: a regressor of places, and what the places are."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.estimators import CompositeGPRegressor
+from compositegp.means import Basis, LinearIn
+from compositegp.prediction import PredictionMethod
+from compositegp.predictive import LogTarget
+from compositegp.spatial.description import describe
+from compositegp.spatial.families import map_kernels
+
+
+@dataclass(frozen=True, eq=False)
+class MapModel:
+    """A fitted model of a field; `fill` and `krige` take it in the place of learning a new one.
+
+    Attributes
+    ----------
+    regressor : CompositeGPRegressor
+        Of points (x, y, time where there is one, covariates).
+    sphere : bool
+        Whether x and y are longitude and latitude, and length scales of space are in kilometers.
+    has_time : bool
+    covariates : tuple of str
+        Names of the columns whose linear drift is part of the mean.
+    target : str
+        Name of what is mapped.
+    unit : str
+        Of the target; may be empty.
+    n_observed : int
+        Observations of the field.
+    n_learned : int
+        Observations that were learned from.
+    notes : tuple of str
+        What is to be known about the data, a sentence each.
+    """
+
+    regressor: CompositeGPRegressor
+    sphere: bool
+    has_time: bool
+    covariates: tuple[str, ...]
+    target: str
+    unit: str
+    n_observed: int
+    n_learned: int
+    notes: tuple[str, ...] = field(default=())
+
+    def describe(self) -> list[str]:
+        """What was learned, a sentence each."""
+        return describe(self.regressor, self.sphere, self.has_time, self.covariates, self.unit, self.n_learned)
+
+    def with_notes(self, *notes: str) -> "MapModel":
+        """The model with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+
+def new_regressor(
+    y: Floats,
+    *,
+    sphere: bool,
+    has_time: bool,
+    n_covariates: int,
+    log: bool,
+    kernel: Any = None,
+    prediction: PredictionMethod | str = "nearest",
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> CompositeGPRegressor:
+    """The regressor of a field before it is fitted: kernels that fit its places, and a drift in its covariates.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Targets, by whose variance amplitudes are bounded.
+    sphere, has_time : bool
+    n_covariates : int
+        Columns after the places.
+    log : bool
+        Model the logarithm of the target.
+    kernel : scikit-learn kernel, list or dict of kernels, optional
+        In the place of `map_kernels`.
+    prediction, random_state, n_jobs
+        As for `CompositeGPRegressor`.
+    """
+    targets = LogTarget().forward(y) if log else y
+    if kernel is None:
+        kernel = map_kernels(sphere=sphere, time=has_time, variance=float(targets.var()) or 1.0)
+    n_places = 3 if has_time else 2
+    drift = tuple(range(n_places, n_places + n_covariates))
+    return CompositeGPRegressor(
+        kernel,
+        mean=Basis(LinearIn(drift)) if drift else "constant",
+        target_transform="log" if log else None,
+        prediction=prediction,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+
+
+def check_targets(y: Floats, log: bool, what: str) -> None:
+    """Check that there is something to learn from; a ValueError says in one sentence what is wrong."""
+    if len(y) == 0:
+        raise ValueError(f"{what} has no observed value: there is nothing to learn from.")
+    if len(y) < 3:
+        raise ValueError(f"{what} has {len(y)} observed value(s): a map needs at least three.")
+    if not np.isfinite(y).all():
+        raise ValueError(f"{what} has {int((~np.isfinite(y)).sum())} infinite value(s). Mark them as missing.")
+    if np.ptp(y) == 0:
+        raise ValueError(f"{what} is {y[0]:g} wherever it is observed: there is no variation to learn.")
+    if log and y.min() <= 0:
+        raise ValueError(f"{what} has values that are not positive (the smallest is {y.min():g}): do without log.")

@@ -1,0 +1,118 @@
+"""A model of a raster, learned from its observed cells, or from some regions of them where they are many."""
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.prediction import PredictionMethod
+from compositegp.spatial.grid import Grid, Window
+from compositegp.spatial.map_model import MapModel, check_targets, new_regressor
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LEARNED = 200_000  # observed cells that are learned from, at most about
+_REGION = {2: (128, 128), 3: (16, 32, 32)}  # cells of a region, along (time,) y, x
+
+
+def learn_from_raster(
+    array: "xr.DataArray",
+    values: Any,
+    grid: Grid,
+    n_observed: int,
+    *,
+    log: bool,
+    kernel: Any,
+    prediction: PredictionMethod | str,
+    random_state: int,
+    n_jobs: int | None,
+) -> MapModel:
+    """Learn the model of a raster.
+
+    Parameters
+    ----------
+    array : DataArray
+        For its name and attributes.
+    values : array of the grid's shape, of NumPy or of Dask
+        NaN is not observed.
+    grid : Grid
+    n_observed : int
+        Observed cells.
+    log, kernel, prediction, random_state, n_jobs
+        As for `fill`.
+    """
+    name = str(array.name or "the raster")
+    if n_observed < 3:
+        check_targets(np.zeros(n_observed), False, name)
+    X, y = _sample(values, grid, n_observed, random_state)
+    check_targets(y, log, name)
+    regressor = new_regressor(
+        y,
+        sphere=grid.sphere,
+        has_time=grid.time is not None,
+        n_covariates=len(grid.covariates),
+        log=log,
+        kernel=kernel,
+        prediction=prediction,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    regressor.fit(X, y)
+    notes = (
+        [] if len(y) == n_observed else [f"Learned from {len(y)} of {n_observed} observed cells, in whole regions."]
+    )
+    return MapModel(
+        regressor,
+        grid.sphere,
+        grid.time is not None,
+        tuple(grid.covariates),
+        name,
+        str(array.attrs.get("units", "")),
+        n_observed,
+        len(y),
+        tuple(notes),
+    )
+
+
+def _sample(values: Any, grid: Grid, n_observed: int, random_state: int) -> tuple[Floats, Floats]:
+    """Observed cells as points and targets: all of them, or those of some whole regions, so that distances stay."""
+    regions = _regions(grid)
+    if n_observed > LEARNED:
+        regions = [regions[number] for number in np.random.default_rng(random_state).permutation(len(regions))]
+    points, targets, total = [], [], 0
+    for window in regions:
+        if total >= LEARNED and n_observed > LEARNED:
+            break
+        X, y = observed_in(values, grid, window)
+        points.append(X)
+        targets.append(y)
+        total += len(y)
+    return np.concatenate(points), np.concatenate(targets)
+
+
+def observed_in(values: Any, grid: Grid, window: Window, chosen: Any = True) -> tuple[Floats, Floats]:
+    """Observed cells of a window, among the chosen ones, as points (n, columns) and targets (n,)."""
+    part = np.asarray(values[window], dtype=np.float64)
+    return observed_of(part, grid, window, chosen)
+
+
+def observed_of(part: Floats, grid: Grid, window: Window, chosen: Any = True) -> tuple[Floats, Floats]:
+    """The same from the values of the window."""
+    observed = (~np.isnan(part) & chosen).ravel()
+    X = grid.points(window)[observed]
+    complete = np.isfinite(X).all(axis=1)  # of covariates
+    return X[complete], part.ravel()[observed][complete]
+
+
+def _regions(grid: Grid) -> list[Window]:
+    size = _REGION[len(grid.shape)]
+    starts = [range(0, cells, step) for cells, step in zip(grid.shape, size, strict=True)]
+    return [
+        tuple(
+            slice(start, min(start + step, cells))
+            for start, step, cells in zip(corner, size, grid.shape, strict=True)
+        )
+        for corner in itertools.product(*starts)
+    ]
