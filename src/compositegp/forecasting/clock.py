@@ -73,7 +73,7 @@ def holidays_of(country: str, first: pd.Timestamp, last: pd.Timestamp) -> Any:
     array of datetime64[D]
     """
     try:
-        import holidays
+        import holidays  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError as error:
         raise ValueError(
             f"holidays={country!r} needs the package holidays: pip install holidays. Or give a list of dates."

@@ -109,7 +109,7 @@ class SeenThrough:
     def standardized(self, rows: slice) -> tuple[Floats, Floats]:
         """Basis functions (n, q) and values (n,) of some windows over their standard deviations."""
         spread = np.sqrt(self.variance[rows]).ravel()
-        functions = self.functions[rows].reshape(len(spread), -1) / spread[:, None]
+        functions = self.functions[rows].reshape(len(spread), self.functions.shape[2]) / spread[:, None]
         return functions, self.values[rows].ravel() / spread
 
 

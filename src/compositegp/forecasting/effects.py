@@ -6,7 +6,7 @@ hour. Each is written by finitely many basis functions φ with φ(x)·φ(x′) �
 have independent standard normal priors and are learned from all of the history.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,12 @@ import numpy as np
 from compositegp.backend import Floats
 from compositegp.forecasting.clock import Clock
 from compositegp.forecasting.timeline import Timeline
-from compositegp.storage import storable
 
 _FINE, _COARSE = (24, 0.35), (12, 0.8)  # knots in a day, and length scale of profiles and of interactions
 _KNOTS = 10  # of a smooth function of a column
 _SMALLEST = 0.01  # functions of a smaller variance are left out, over the largest
 
 
-@storable
 @dataclass(frozen=True, eq=False)
 class Effect:
     """One effect: its kind, and the numbers that its basis functions need.
@@ -30,11 +28,12 @@ class Effect:
     ----------
     name : str
         As it is shown to a user.
-    kind : {"level", "trend", "day", "week", "year", "column"}
+    kind : {"level", "trend", "day", "week", "year", "cycle", "column"}
     column : int
         Of the points; for a column only.
     numbers : array
-        ``trend``: center and span; ``year``: number of harmonics; ``column``: knots, in the unit of the column.
+        ``trend``: center and span; ``week``: 1 if there are several values a day; ``year``: number of harmonics;
+        ``cycle``: steps of a period; ``column``: knots, in the unit of the column.
     by_hour : bool
         Whether it differs by the hour of day.
     spread : float
@@ -55,12 +54,7 @@ class Effect:
             found = products(found, _periodic(clock.day, *_COARSE))
         return np.asarray(self.spread * found)
 
-    def get_params(self, deep: bool = False) -> dict[str, Any]:
-        """The attributes by their names, for files."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
-
-@storable
 @dataclass(frozen=True, eq=False)
 class Effects:
     """Basis functions of all the effects: a function of points (time in steps, further columns).
@@ -93,14 +87,7 @@ class Effects:
             start += width
         return found
 
-    def get_params(self, deep: bool = False) -> dict[str, Any]:
-        """The attributes by their names, for files."""
-        days = np.asarray(self.holidays, dtype="datetime64[D]").astype(np.int64)
-        return {"effects": self.effects, "timeline": self.timeline.to_dict(), "holidays": days}
-
     def __post_init__(self) -> None:
-        if isinstance(self.timeline, dict):
-            object.__setattr__(self, "timeline", Timeline.from_dict(self.timeline))
         object.__setattr__(self, "holidays", np.asarray(self.holidays).astype("datetime64[D]"))
 
 
@@ -146,6 +133,10 @@ def _year(effect: Effect, points: Floats, clock: Clock) -> Floats:
     return np.hstack([np.cos(angles), np.sin(angles)]) / np.tile(np.arange(1, 1 + count), 2)
 
 
+def _cycle(effect: Effect, points: Floats, clock: Clock) -> Floats:
+    return _periodic(points[:, 0] / effect.numbers[0] % 1.0, *_FINE)
+
+
 def _column(effect: Effect, points: Floats, clock: Clock) -> Floats:
     """A smooth function of a column; zero, the average, where the column is missing."""
     values, knots = points[:, effect.column], np.asarray(effect.numbers, dtype=np.float64)
@@ -177,4 +168,12 @@ def _root(matrix: Floats) -> Floats:
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
-_KINDS = {"level": _level, "trend": _trend, "day": _day, "week": _week, "year": _year, "column": _column}
+_KINDS = {
+    "level": _level,
+    "trend": _trend,
+    "day": _day,
+    "week": _week,
+    "year": _year,
+    "cycle": _cycle,
+    "column": _column,
+}

@@ -8,8 +8,8 @@ where the features are the step of the horizon, the hour of the day, the weekend
 recent errors. β and df maximize the log score, less a ridge penalty that pulls toward the Gaussian.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -17,11 +17,10 @@ from scipy.optimize import minimize
 from compositegp.backend import Floats
 from compositegp.forecasting.clock import Clock
 from compositegp.predictive import Family, Normal, NormalMixture, StudentT, scaled_t_log_density
-from compositegp.storage import storable
 
 SPANS = (1.0, 7.0, 28.0)  # horizons over which recent errors are averaged
-# The penalty pulls the slopes on recent errors to these, and the rest to zero. Chosen among thirteen by the log score of
-# the second half of the past of fifteen series, given the first half: see docs/forecasting.md.
+# The penalty pulls the slopes on recent errors to these, and the rest to zero. Chosen among thirteen settings by the
+# log score of the second half of the past of fifteen series, given the first half.
 _FOLLOW, _FOLLOW_RIDGE, _RIDGE = (0.1, 0.3, 0.4), 100.0, 20.0
 _LOG_DF = (np.log(2.5), np.log(100.0))
 _FLOOR = 0.1  # added to mean squares of recent errors
@@ -46,7 +45,6 @@ class Situation(NamedTuple):
     recent: Floats
 
 
-@storable
 @dataclass(frozen=True, eq=False)
 class ErrorScale:
     """Scale and tails of standardized errors.
@@ -106,7 +104,8 @@ class ErrorScale:
             slope = np.append(design.T @ by_scale, by_df.sum())
             return float(0.5 * (numbers - prior) @ pull - share * score.sum()), pull - share * slope
 
-        bounds = [(None, None)] * design.shape[1] + [_LOG_DF]
+        free: tuple[float | None, float | None] = (None, None)
+        bounds = [free] * design.shape[1] + [_LOG_DF]
         bounds[follow] = [(0.0, None)] * len(_FOLLOW)
         start = prior.copy()
         start[-1] = np.log(8.0)
@@ -127,9 +126,10 @@ class ErrorScale:
         df = float(np.exp(self.log_df))
         return NormalMixture(df) if self.limited else StudentT(np.array([df]))
 
-    def get_params(self, deep: bool = False) -> dict[str, Any]:
-        """The attributes by their names, for files."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return 7 + 6 * self.sub_daily + 2 * self.yearly
 
     def _features(self, situation: Situation) -> Floats:
         clock = situation.clock

@@ -61,22 +61,22 @@ class Rhythm(NamedTuple):
         return cls(max(round(year / 4), 1), max(round(2 * year), 12), {"year": year} if year >= 4 else {}, per_day)
 
 
-def past_lags(reach: int) -> Indices:
-    """Lags of the known values that a forecast is made from: all, or fewer and fewer with their age.
+def past_lags(reach: int, most: int = _MOST_LAGS) -> Indices:
+    """Lags of the known values that a forecast is made from: at most `most`, fewer and fewer with their age.
 
     Examples
     --------
     >>> past_lags(4), len(past_lags(20_000)) <= 672
     (array([1, 2, 3, 4]), True)
     """
-    dense = _MOST_LAGS
+    dense = most
     while True:
         lags, lag = [], 1
         while lag <= reach:
             lags.append(lag)
             lag += max(1, lag // dense)
-        if len(lags) <= _MOST_LAGS:
-            return np.asarray(lags, dtype=np.intp)
+        if len(lags) <= most or dense <= 1:
+            return np.asarray(lags[:most], dtype=np.intp)
         dense = dense * 9 // 10
 
 

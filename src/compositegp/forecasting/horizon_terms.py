@@ -95,7 +95,7 @@ class Geometry:
     @cached_property
     def inner(self) -> Indices:
         """Lags between the known values: shape (n, n)."""
-        return np.abs(self.lags[:, None] - self.lags)
+        return np.asarray(np.abs(self.lags[:, None] - self.lags))
 
     @cached_property
     def outer(self) -> Indices:
@@ -116,7 +116,8 @@ class Geometry:
     def _factor(self, k: Floats) -> tuple[Floats, bool]:
         matrix = k[self.inner]
         matrix[np.diag_indices(len(matrix))] += _JITTER * k[0]
-        return cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        factor, lower = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return np.asarray(factor), bool(lower)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,8 @@ class Windows:
         crossed = by_error @ solved.T  # (m, n)
         by_outer = -crossed.T - 2 * weights * by_variance
         by_inner = weights @ crossed + (weights * by_variance) @ weights.T
-        slope = np.bincount(geometry.outer.ravel(), by_outer.ravel(), minlength=geometry.reach)
+        slope: Floats = np.zeros(geometry.reach)
+        slope += np.bincount(geometry.outer.ravel(), by_outer.ravel(), minlength=geometry.reach)
         slope += np.bincount(geometry.inner.ravel(), by_inner.ravel(), minlength=geometry.reach)
         slope[0] += by_variance.sum() + _JITTER * np.trace(by_inner)
         return value, slope

@@ -169,14 +169,15 @@ def standard_errors(kernel: Kernel, windows: Sequence[Windows]) -> Floats:
         curvature = -np.stack([(slopes(theta + d) - slopes(theta - d)) / (2 * step) for d in directions])
         each = np.stack([(scores(theta + d) - scores(theta - d)) / (2 * step) for d in directions])
     except LinAlgError:
-        return np.full(len(theta), np.nan)
+        return np.full(len(theta), np.inf)
     spread = each @ each.T
     # Directions in which the score is flat, at a bound for example, are not known at all.
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
     known = values > 1e-6 * max(values[-1], 1e-300)
     inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
     unknown = (vectors[:, ~known] ** 2).sum(axis=1) > 0.5
-    return np.where(unknown, np.inf, np.sqrt(np.diagonal(inverse @ spread @ inverse)))
+    found = np.sqrt(np.diagonal(inverse @ spread @ inverse))
+    return np.where(unknown | ~np.isfinite(found), np.inf, found)
 
 
 def _rough(length: float, bounds: tuple[float, float]) -> Kernel:

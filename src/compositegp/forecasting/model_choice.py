@@ -18,6 +18,7 @@ _YEARS_FOR_A_CYCLE, _WEEKS_FOR_A_PROFILE = 2.0, 3.0
 _LEVEL_FREEDOM = 3.0
 _HARMONICS = {"fine": 3, "days": 4}
 _MEMORIES = (
+    Memory(),  # learned anew, with the effects that were chosen
     Memory(drift="rough"),
     Memory(short=0.5),
     Memory(long=0.5),
@@ -87,6 +88,7 @@ def choose_model(
     histories: dict[str, list[Effect]],
     *,
     fixed: Sequence[str] = (),
+    search: bool = True,
     n_jobs: int | None = None,
 ) -> tuple[Learned, list[str]]:
     """The model whose past forecasts score best, and a note about each change that was tried.
@@ -101,6 +103,8 @@ def choose_model(
         Effects of the histories of columns, to be added.
     fixed : sequence of str
         Names of effects that are not left out.
+    search : bool
+        Whether anything else than the transform is chosen.
     n_jobs : int, optional
         Number of processes, as in joblib.
 
@@ -115,23 +119,23 @@ def choose_model(
     if len(transforms) > 1:
         scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
         notes.append(f"scale {_name(best.candidate.transform)} by the log score of past forecasts ({scores})")
-    for stage in (_with_histories, _without_effects, _memories):
+    for stage in (_with_histories, _without_effects, _memories) if search else ():
         changes = list(stage(best.candidate, histories, fixed))
         tried = run(
-            delayed(partial(learn_candidate, rounds=1))(
-                task, change, best.kernel if change.memory == best.candidate.memory else None
-            )
+            delayed(partial(learn_candidate, rounds=1))(task, change, None if stage is _memories else best.kernel)
             for _, change in changes
         )
         gains = {name: one.score - best.score for (name, _), one in zip(changes, tried, strict=True)}
         kept = [(name, one) for (name, _), one in zip(changes, tried, strict=True) if gains[name] > _WORTH]
-        notes += [f"{name}: {gain:+.3f} nats" for name, gain in gains.items()]
+        notes += [f"{name}: {gain:+.3f} nats a value" for name, gain in gains.items()]
         if not kept:
             continue
         top = max(kept, key=lambda pair: _score(pair[1]))[1]
         if stage is not _memories and len(kept) > 1:
             # Changes that help alone may help together.
-            together = learn_candidate(task, _merged(best.candidate, [one.candidate for _, one in kept]), best.kernel)
+            together = learn_candidate(
+                task, _merged(best.candidate, [one.candidate for _, one in kept]), best.kernel
+            )
             top = max(top, together, key=_score)
         best = top
     return best, notes
@@ -159,7 +163,7 @@ def _memories(
     for memory in _MEMORIES:
         changed = {name: value for name, value in memory._asdict().items() if value != getattr(Memory(), name)}
         text = ", ".join(f"{name} {value}" for name, value in changed.items())
-        yield f"memory with {text}", replace(candidate, memory=memory)
+        yield f"memory with {text}" if changed else "memory learned anew", replace(candidate, memory=memory)
 
 
 def _merged(before: Candidate, changed: Sequence[Candidate]) -> Candidate:

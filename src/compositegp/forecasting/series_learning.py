@@ -67,6 +67,8 @@ class Task(NamedTuple):
         Steps of the horizon.
     patterns : dict
         Steps of the patterns that drift, by name.
+    n_neighbors : int
+        The largest number of known values that a forecast is made from.
     """
 
     grid: Grid
@@ -74,12 +76,13 @@ class Task(NamedTuple):
     rhythm: Rhythm
     block: int
     patterns: dict[str, float]
+    n_neighbors: int = 672
 
     @property
     def geometry(self) -> Geometry:
         """Lags and steps of its windows."""
         reach = min(self.rhythm.reach, max(len(self.grid.values) // 3, 2))
-        return Geometry(past_lags(reach), np.arange(self.block))
+        return Geometry(past_lags(reach, self.n_neighbors), np.arange(self.block))
 
     @property
     def starts(self) -> Indices:
@@ -183,9 +186,7 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
             scale, recent, score = _calibrate(
                 task, candidate, tried[best], seen.steps[first:], at, y + center, overlap
             )
-            found = Learned(
-                candidate, kernel, list(parts), center, information, scale, recent, score, tried[best]
-            )
+            found = Learned(candidate, kernel, list(parts), center, information, scale, recent, score, tried[best])
     assert found is not None
     return found
 
@@ -235,7 +236,7 @@ def _calibrate(
     clock = Clock.at(task.effects.timeline, places, task.effects.holidays)
     there = np.isfinite(z).ravel()
     each = np.repeat(known, z.shape[1], axis=0)
-    situation = Situation(steps.ravel()[there] + 1.0, clock.take(there), each[there])
+    situation = Situation(1.0 + steps.ravel()[there].astype(np.float64), clock.take(there), each[there])
     scale = ErrorScale.learn(
         z.ravel()[there],
         situation,

@@ -66,7 +66,7 @@ class Timeline:
             if abs(step / _MONTH - months) < 0.1 * months:
                 unit = "month end" if local.is_month_end.all() else "month"
                 return cls(stamps[0], months * _MONTH, zone, unit, months)
-        if step == pd.Timedelta(days=1) and len(stamps) >= 10 and set(local.weekday) == {0, 1, 2, 3, 4}:
+        if step == pd.Timedelta(days=1) and len(stamps) >= 10 and set(local.day_of_week) == {0, 1, 2, 3, 4}:
             return cls(stamps[0], step, zone, "business day")
         whole_days = zone is not None and not step % pd.Timedelta(days=1)
         return cls(stamps[0], step, zone, "day" if whole_days else "time")
@@ -80,7 +80,7 @@ class Timeline:
             return np.asarray((local - origin[0]) / self.step, dtype=np.float64)
         if self.unit == "business day":
             first, days = (one.to_numpy().astype("datetime64[D]") for one in (origin, local))
-            return np.busday_count(first[0], days).astype(np.float64)
+            return np.asarray(np.busday_count(first[0], days), dtype=np.float64)
         months = 12 * (local.year - origin.year[0]) + local.month - origin.month[0]
         days = np.zeros(len(local)) if self.unit == "month end" else (local.day - origin.day[0]) / 31
         return np.asarray((months + days) / self.months, dtype=np.float64)
@@ -245,7 +245,7 @@ def observe(
         frame = pd.concat([frame, extra.astype(float)], axis=1)
     frame.index = in_utc(series.index)
     notes = []
-    missing = ~np.isfinite(frame).all(axis=1) | frame.index.isna()
+    missing = ~np.isfinite(frame["value"]) | frame.index.isna()
     if missing.any():
         notes.append(f"{int(missing.sum())} of {len(frame)} values are missing")
         frame = frame[~missing]

@@ -128,7 +128,9 @@ class Calibration:
         start[-2] = np.log(8.0)
         bounds = [(None, None)] * k + [(0.0, None)] * (w * k) + [(None, None)] * 3
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
-        score, _, _ = scaled_t_log_density(squares, design @ found[:-2], _bounded(tails @ found[-2:], heavy_tails)[0])
+        score, _, _ = scaled_t_log_density(
+            squares, design @ found[:-2], _bounded(tails @ found[-2:], heavy_tails)[0]
+        )
         gain = float(np.mean(score + 0.5 * (squares + np.log(2 * np.pi))))
         points = max(np.count_nonzero(distance == one) for one in distances)
         if not gain >= max(_WORTH, _WORTH_IN_ALL / points):
