@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow test-setup torch lint format bench bench-peers reproduce clean
+.PHONY: demo test test-slow test-setup torch attack lint format bench bench-peers reproduce clean
 
 demo: $(READY)
 	mkdir -p out/demo
@@ -45,6 +45,10 @@ bench: $(READY)
 bench-peers: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' --editable '.[peers]'
 	$(BIN)/python benchmarks/peers.py --out benchmarks/results
+
+# Ten minutes on two cores; the figures go to docs/trust.md. Fails if one that should be zero is not.
+attack: $(READY)
+	$(BIN)/python -m attack --out docs/trust.md
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow

@@ -6,9 +6,9 @@ from scipy import integrate, stats
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import CompositeGPRegressor, Estimated, Nearest, nearest
-from compositegp.composite import Observations
+from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.means import NormalEquations, fit_random_effects
-from compositegp.posteriors import NearestPredictor, predict_prefixes
+from compositegp.posteriors import NearestPredictor, Precision, predict_prefixes
 from compositegp.predictive import Calibration
 from compositegp.simulate import stationary_field
 
@@ -238,3 +238,65 @@ class TestAMeanThatVaries:
         assert model._model.tuning.spread is not None
         inside = np.array([[5.0], [35.0]])
         np.testing.assert_allclose(model.predict(inside), [10.0, 10.0], rtol=0, atol=0.5)
+
+
+@pytest.mark.parametrize("mean", [None, "linear", Estimated("constant", [0.3], [[0.01]])], ids=str)
+def test_the_inverse_of_one_covariance_leaves_out_any_number_of_neighbors(rng, mean):
+    """Against the same predictions from a factorisation of their own, and a neighborhood of all the data."""
+    X = rng.uniform(0, 5, size=(200, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=200)
+    noise = rng.uniform(0.01, 0.1, size=200)
+    data = Observations.checked(KERNEL, X, y, mean=mean, noise_variance=noise)
+    (factored,) = factor_stacks(data, Composite.full(200))
+    precision = Precision.of(data, factored)
+    rows, search = np.arange(5), NearestPredictor(data)
+    sets = search.around(rows, 0, 199, None)
+    if (
+        mean != "linear"
+    ):  # whose coefficients are learned from all the data by the one, without the point by the other
+        found = precision.without(rows, sets[:, ::-1], (0, 8, 30))
+        for one, other in zip(found, predict_prefixes(data, sets, rows, (0, 8, 30)), strict=True):
+            np.testing.assert_allclose(one.mean, other.mean, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(one.variance, other.variance, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(one.surroundings.scales, other.surroundings.scales, rtol=0, atol=1e-9)
+    Z = rng.uniform(0, 5, size=(4, 2))
+    around = search.predict_surrounded(Z, 200, 1).surroundings
+    np.testing.assert_allclose(
+        precision.around(search.nearest(Z, 128, None)).scales, around.scales, rtol=0, atol=1e-9
+    )
+
+
+def test_errors_of_the_exact_gaussian_process_are_calibrated(rng):
+    X, y = rough_and_smooth(rng, 1600)
+    test = rng.uniform(size=len(X)) < 0.3
+    kernel = ConstantKernel(1.0) * Matern(2.0, nu=1.5) + WhiteKernel(0.3)
+    model = CompositeGPRegressor(kernel).fit(X[~test], y[~test])
+    found = model.predict_distribution(X[test])
+    np.testing.assert_allclose(found.coverage(y[test], LEVELS), LEVELS, rtol=0, atol=0.06)
+    np.testing.assert_allclose(model.predict(X[test]), found.mean, rtol=0, atol=1e-9)  # with no variance on the way
+
+
+def test_in_many_columns_neighbors_are_shared_where_that_costs_little(rng):
+    X = rng.uniform(size=(3000, 6))
+    y = np.sin(3 * X).sum(axis=1) + 0.3 * rng.normal(size=3000)
+    data = Observations.checked(
+        Matern(np.full(6, 2.0), nu=2.5) + WhiteKernel(0.1), X, y, mean=None, noise_variance=None
+    )
+    search = NearestPredictor(data)
+    near = rng.uniform(0.45, 0.55, size=(300, 6))
+    assert search.shared_group_size(near, 128) > 1
+    assert search.shared_group_size(near[:50], 128) == 1  # too few to try
+    rough = NearestPredictor(data.with_kernel(Matern(np.full(6, 0.05), nu=0.5) + WhiteKernel(1e-6)))
+    assert rough.shared_group_size(X[:400], 32) == 1
+    alone, shared = search.predict(near, 128, 1), search.predict(near, 128, None)
+    np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.2)
+
+
+def test_a_test_point_whose_own_neighbors_its_group_lacks_is_predicted_alone(rng):
+    X = rng.normal(size=(2000, 10))
+    y = X[:, 0] + 0.01 * rng.normal(size=2000)
+    data = Observations.checked(Matern(np.full(10, 3.0), nu=1.5), X, y, mean=None, noise_variance=1e-4)
+    search = NearestPredictor(data)
+    Z = X[:300] + 1e-3  # a group of these lies far apart, and each has a neighbor of its own
+    alone, shared = (search._predict(Z, 64, size, np.inf, None, False) for size in (1, 8))
+    np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.02)

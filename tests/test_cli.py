@@ -105,6 +105,18 @@ class TestForecast:
         assert set(found) == {"forecast", "model", "notes", "cost", "files"}
         assert "\x1b" not in done.err  # no progress bars where there is no terminal
 
+    def test_averages_by_day(self, tmp_path):
+        rows(24 * 8).to_csv(tmp_path / "series.csv", index=False)
+        options = [*SERIES[:4], "--horizon", "36h", "--aggregate", "day", "--report", "--json", "--out", tmp_path]
+        done = command("forecast", tmp_path / "series.csv", *options)
+        assert done.code == 0, done.err
+        found = json.loads(done.out)["averages"]
+        hourly = pd.read_csv(tmp_path / "forecast.csv", index_col=0, parse_dates=True)["mean"]
+        assert [day["steps"] for day in found] == [24, 12]
+        assert found[0]["mean"] == pytest.approx(hourly[:24].mean(), rel=1e-6)
+        assert len(pd.read_csv(tmp_path / "forecast_by_day.csv")) == 2
+        assert "Averages by day" in (tmp_path / "report.html").read_text()
+
     def test_takes_the_future_at_its_times(self, tmp_path):
         table = rows(24 * 9)
         table["heat"] = np.random.default_rng(1).normal(size=len(table))
@@ -462,7 +474,10 @@ def test_unusual_columns_are_used_noted_or_refused(tmp_path):
     names.to_csv(tmp_path / "c.csv", index=False)
     done = command("regress", tmp_path / "c.csv", *options)
     assert done.code == 1
-    assert "has 201 different texts, and at most 200 can be categories" in done.error
+    assert (
+        "has 201 different texts in 201 rows, too many for categories (at most 200, and one for every two rows)"
+        in done.error
+    )
 
 
 def test_a_level_that_was_not_learned_is_a_note(folder, regression, tmp_path):
@@ -553,8 +568,20 @@ class TestProgram:
         monkeypatch.setattr(info, "_version", interrupt)
         assert command("info") == Done(130, "", "interrupted\n")
 
+    def test_an_interrupt_while_modules_are_imported_ends_with_130(self, monkeypatch):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("compositegp.cli.app.build_app", interrupt)
+        assert command("info") == Done(130, "", "interrupted\n")
+
     @pytest.mark.parametrize(
-        ("error", "sentence"), [(MemoryError(), "not enough memory"), (OSError("full"), "full")]
+        ("error", "sentence"),
+        [
+            (MemoryError(), "not enough memory"),
+            (OSError("full"), "full"),
+            (OSError(28, "No space left on device", "m.cgp"), "m.cgp: No space left on device"),
+        ],
     )
     def test_errors_of_the_machine_are_one_sentence(self, monkeypatch, error, sentence):
         def fail(package):
@@ -586,6 +613,27 @@ class TestProgram:
         )
         assert done.stdout.splitlines()[-1] == "heavy: set()", done.stderr
 
+    @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+    def test_sigterm_leaves_no_process_behind(self, tmp_path):
+        rng = np.random.default_rng(0)
+        pd.DataFrame(rng.normal(size=(4000, 6)), columns=list("abcdey")).to_csv(tmp_path / "big.csv", index=False)
+        arguments = [*PROGRAM, "regress", "big.csv", "--target", "y", "--save", "m.cgp", "--jobs", "2"]
+        process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
+        with process:
+            wait_until(lambda: len(processes_of_session(process.pid)) > 2, 60)  # itself, and its workers
+            process.terminate()
+            assert process.stderr.read() == b""  # the pipe is closed by all of them
+        assert process.returncode == 143
+        wait_until(lambda: not processes_of_session(process.pid))
+        assert [file.name for file in tmp_path.iterdir()] == ["big.csv"]
+
+    def test_a_closed_output_and_one_with_few_characters(self, tmp_path):
+        script = " ".join(PROGRAM) + " info >&-; echo $?; PYTHONIOENCODING=ascii " + " ".join(PROGRAM) + " info"
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60)
+        assert done.stderr == ""
+        assert done.stdout.startswith("0\n")
+        assert "scikit-learn" in done.stdout
+
     def test_a_reader_that_ends_early_is_no_error(self):
         with subprocess.Popen([*PROGRAM, "info"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             process.stdout.close()
@@ -613,6 +661,17 @@ class TestProgram:
         """
         done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120)
         assert done.stdout.split() == ["forecast", "--backtest"], done.stderr
+
+
+def processes_of_session(session):
+    """Processes that are alive in a session: on Linux, by their status files."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(int(status.parent.name))
+    return found
 
 
 class Terminal(io.StringIO):

@@ -2,6 +2,7 @@
 
 import builtins
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,8 +34,10 @@ from compositegp.backend import (
     cholesky_of_complement,
     current_device,
     fetch,
+    in_batches,
     invert_lower,
     lower_of_weighted_inverse,
+    on_processor,
     solve_lower,
     solve_right,
 )
@@ -368,3 +371,42 @@ class TestWhatCannotBe:
         pytest.importorskip("torch")
         with pytest.raises(ValueError, match="device='meta' cannot be used"), use_device("meta"):
             pass
+
+
+def test_among_many_points_the_nearest_are_those_of_the_tree(device, rng):
+    points, centres = rng.uniform(size=(70_000, 4)), rng.uniform(size=(30, 4))
+    points[5:40] = centres[3] + 1e-3 * rng.normal(size=(35, 4))  # far more than a sample of the points lets expect
+    found = NeighborSearch(points).nearest(centres, 100, None)
+    with use_device(None):
+        np.testing.assert_array_equal(found, NeighborSearch(points).nearest(centres, 100, 1))
+
+
+def test_batches_halve_when_memory_runs_out(monkeypatch):
+    torch = pytest.importorskip("torch")
+    sizes = []
+
+    def work(part):
+        sizes.append(part.stop - part.start)
+        if sizes[-1] > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return list(range(part.start, part.stop))
+
+    with use_device("cpu"):
+        found = in_batches(20, 1, work)
+        assert [number for part in found for number in part] == list(range(20))
+        assert sizes[:4] == [20, 10, 5, 2]
+        with pytest.raises(RuntimeError, match="another"):
+            in_batches(4, 1, lambda part: (_ for _ in ()).throw(RuntimeError("another")))
+    with pytest.raises(torch.OutOfMemoryError):
+        in_batches(20, 1, work)  # without a device it is somebody else's memory
+
+
+def test_what_works_on_the_processor_alone_says_so(monkeypatch):
+    pytest.importorskip("torch")
+    with use_device("cpu"), on_processor("analysis"):
+        assert current_device() is None
+    with use_device("cpu"):
+        pretended = replace(current_device(), name="cuda")
+        monkeypatch.setattr("compositegp.backend.devices.current_device", lambda: pretended)
+        with pytest.raises(ValueError, match="analysis works on the processor, and device='cuda' is in use"):
+            on_processor("analysis").__enter__()

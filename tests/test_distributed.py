@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracles import composite_gp
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from compositegp import (
     Basis,
     Composite,
+    CompositeGPRegressor,
     CompositeLikelihood,
     CompositeSum,
     Estimated,
     Nearest,
+    NumericalWarning,
     conditioning_sets,
     learn,
     nearest,
@@ -329,3 +331,68 @@ def test_one_partition_with_one_segment_is_the_exact_gp():
         mean = model.fit(da.from_array(X, chunks=(40, 1)), da.from_array(y, chunks=40)).predict(X[:3] + 0.01)
     expected, _ = composite_gp(kernel, X, y, X[:3] + 0.01, Composite.full(40).terms)
     np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-6)
+
+
+class TestTestPointsInPartitions:
+    """Predictions of Dask collections are Dask arrays, and equal to those of the same points in memory."""
+
+    @pytest.fixture
+    def fitted(self, table):
+        model = DistributedGPRegressor(KERNEL, learning=None, prediction=Nearest(40))
+        return model.fit(dd.from_pandas(table, npartitions=4), target="y")
+
+    def test_frames(self, fitted, table):
+        tests = table.head(90)
+        mean, std = fitted.predict(dd.from_pandas(tests, npartitions=3), return_std=True)
+        assert isinstance(mean, da.Array)
+        assert isinstance(std, da.Array)
+        expected = fitted.predict_distribution(tests)
+        np.testing.assert_allclose(mean.compute(), expected.mean, rtol=1e-9)
+        np.testing.assert_allclose(std.compute(), expected.std, rtol=1e-9)
+
+    def test_arrays(self, fitted, table):
+        points = table[["a", "b"]].to_numpy()[:61]
+        chunks = da.from_array(points, chunks=(25, 2))
+        expected = fitted.predict_distribution(points)
+        np.testing.assert_allclose(fitted.predict_quantiles(chunks, [0.1, 0.9]), expected.quantile([0.1, 0.9]))
+        for lazy, eager in zip(fitted.predict_interval(chunks, 0.8), expected.interval(0.8), strict=True):
+            assert isinstance(lazy, da.Array)
+            np.testing.assert_allclose(lazy, eager)
+
+    def test_nothing_of_the_size_of_the_test_points_comes_to_the_client(self, fitted, table, monkeypatch):
+        chunks = da.from_array(table[["a", "b"]].to_numpy()[:60], chunks=(20, 2))
+        sizes, compute = [], dask.compute
+
+        def watched(*arguments, **options):
+            found = compute(*arguments, **options)
+            sizes.extend(
+                len(np.ravel(part)) for each in found for part in np.atleast_1d(np.asarray(each, dtype=object))
+            )
+            return found
+
+        fitted.predict(chunks[:2]).compute()  # so that what Nearest learns is known
+        monkeypatch.setattr(dask, "compute", watched)
+        fitted.predict(chunks)
+        assert max(sizes) <= 2
+
+
+@pytest.mark.parametrize("y", [[3.0] * 12, [3.0]], ids=["constant", "one row"])
+def test_targets_that_do_not_vary_behave_as_in_memory(y):
+    X = np.arange(len(y), dtype=float)[:, None]
+    chunks = da.from_array(X, chunks=(5, 1)), da.from_array(np.array(y), chunks=5)
+    found = []
+    for model, data in ((DistributedGPRegressor(), chunks), (CompositeGPRegressor(), (X, np.array(y)))):
+        with pytest.warns(ConvergenceWarning, match="hyper-parameters stay where the kernel has them"):
+            model.fit(*data)
+        found.append(model.predict([[0.5], [2.0]]))
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_warnings_of_workers_reach_the_client():
+    X = np.repeat(np.linspace(0, 1, 30), 2)[:, None]
+    chunks = da.from_array(X, chunks=(30, 1)), da.from_array(np.sin(X[:, 0]), chunks=30)
+    model = DistributedGPRegressor(RBF(1.0), learning=None, prediction="composite", conditioning_size=0).fit(
+        *chunks
+    )
+    with pytest.warns(NumericalWarning, match="singular in double"):
+        model.predict([[0.5]])

@@ -174,6 +174,20 @@ def test_wide_functionals_have_the_union_of_neighborhoods(rng):
         np.testing.assert_allclose(found.variance[number], covariance[0, 0], rtol=1e-5)
 
 
+def test_narrow_functionals_have_the_neighborhood_of_their_center(rng):
+    """A small box has the neighbors of its center: the same prediction as in one group with it."""
+    X, y = field(500, rng)
+    model = fitted(X, y, Nearest(60, calibration=None))
+    points, weights = F.box([2.9, 2.9], [3.1, 3.1], size=2)
+    found = model.predict_distribution(F.average([points], [weights]), latent=True)
+    near = np.argsort(((X - 3.0) ** 2).sum(axis=1))[:60]
+    mean, covariance = oracle.exact(
+        PARTS, [oracle.at(x) for x in X[near]], y[near], NOISE, [oracle.mean_over(points, weights)]
+    )
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-8)
+    np.testing.assert_allclose(found.variance, np.diagonal(covariance), rtol=1e-5)
+
+
 def test_the_limit_of_wide_functionals(rng, monkeypatch):
     X, y = field(500, rng)
     model = fitted(X, y, Nearest(100))
@@ -337,3 +351,115 @@ class TestObserved:
         Z = functionals[:24].points
         assert np.corrcoef(model.predict(Z), np.sin(Z).sum(axis=1))[0, 1] > 0.9
         assert model.predict(Z).mean() == pytest.approx(5, abs=1.0)
+
+
+@pytest.mark.parametrize(
+    "prediction", [Nearest(60, group_size=1, calibration=None), CompositeSum(group_size=32)], ids=str
+)
+def test_equal_in_partitions(prediction, rng):
+    """A model of data in Dask partitions says the same of functionals as one of the data in memory."""
+    da = pytest.importorskip("dask.array")
+    from compositegp.distributed import DistributedGPRegressor
+
+    X, y = field(600, rng)
+    X, y = X[np.argsort(X[:, 0])], y[np.argsort(X[:, 0])]
+    Z = rng.uniform(1, 5, size=(5, 2))
+    asked = [F.derivative(Z, 0), F.part(Z, "k1__k1"), F.average([Z, Z[:2]]), F.combine(Z[:2], [1, -1]), F.at(Z)]
+    options = {"learning": None, "prediction": prediction, "segment_size": 50, "conditioning_size": 0}
+    apart = DistributedGPRegressor(KERNEL, **options).fit(da.from_array(X, (150, 2)), da.from_array(y, 150))
+    groups = np.repeat(np.arange(4), 150) if isinstance(prediction, Nearest) else apart_segments(apart)
+    together = CompositeGPRegressor(KERNEL, **options).fit(X, y, groups=groups)
+    for latent in (False, True):
+        ours, theirs = (model.predict_distribution(asked, latent=latent) for model in (apart, together))
+        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(ours.std, theirs.std, rtol=1e-5)
+    np.testing.assert_array_equal(apart.predict(F.at(Z)), apart.predict(Z))
+
+
+def apart_segments(model):
+    """Labels of the segments that a distributed model has made."""
+    labels, start = [], 0
+    for part in model._fitted().parts:
+        found = part.compute()
+        own = np.empty(len(found.X), dtype=int)
+        for number, segment in enumerate(found.segments):
+            own[segment] = start + number
+        labels, start = [*labels, own], start + len(found.segments)
+    return np.concatenate(labels)
+
+
+class TestImportances:
+    """Average slopes by column, against functions whose slopes are known."""
+
+    @pytest.mark.parametrize("n", [150, 1500])
+    def test_slopes_of_a_known_function(self, n, rng):
+        X = rng.uniform(-1, 1, size=(n, 3)) * [1.0, 10.0, 1.0]
+        y = 4 * X[:, 0] + np.sin(X[:, 1] / 3) + 0.05 * rng.normal(size=n)
+        kernel = 9.0 * RBF([2.0, 3.0, 50.0]) + WhiteKernel(0.0025)
+        found = fitted(X, y, Nearest(100), kernel).importances()
+        slopes = np.array([4.0, np.abs(np.cos(X[:, 1] / 3) / 3).mean(), 0.0])
+        assert (np.abs(found.slopes - slopes) < 4 * found.standard_errors / found.spreads + 0.05).all()
+        assert (found.standard_errors < 0.1).all()
+        np.testing.assert_allclose(found.effects, found.slopes * X.std(axis=0))
+        np.testing.assert_allclose(found.length_scales, [2.0, 3.0, 50.0])
+        np.testing.assert_array_equal(found.order, [0, 1, 2])
+        assert found.is_derivative
+        assert "column 2" in repr(found).splitlines()[-1]
+        assert found.words == ["bends slowly over the data", "bends several times over the data", "hardly matters"]
+
+    def test_error_bars_against_draws(self, rng):
+        """Of a model with few data: the spread of average slopes among draws of f, by differences."""
+        X, y = field(25, rng, d=1)
+        model = fitted(X, y, kernel=1.0 * RBF(0.7) + WhiteKernel(0.3))
+        found = model.importances()
+        h = 0.05
+        draws = model.sample_y(np.concatenate([X + h, X - h]), 4000, latent=True).reshape(2, 25, -1)
+        slopes = (draws[0] - draws[1]) / (2 * h)
+        signs = np.sign(slopes.mean(axis=1))
+        averages = (signs[:, None] * slopes).mean(axis=0)
+        np.testing.assert_allclose(found.slopes, [averages.mean()], rtol=0.05)
+        np.testing.assert_allclose(found.standard_errors / found.spreads, [averages.std()], rtol=0.1)
+
+    def test_rough_kernels_have_differences(self, rng):
+        X, y = field(200, rng)
+        found = fitted(X, y, kernel=1.0 * Matern([1.0, 1.0], nu=0.5) + WhiteKernel(0.05)).importances()
+        smooth = fitted(X, y).importances()
+        assert not found.is_derivative
+        assert "difference" in repr(found)
+        np.testing.assert_allclose(found.effects, smooth.effects, rtol=0.5)
+
+    def test_constant_columns_and_several_outputs(self, rng):
+        pd = pytest.importorskip("pandas")
+        X, y = field(80, rng)
+        table = pd.DataFrame({"a": X[:, 0], "flat": 1.0, "b": X[:, 1]})
+        found = fitted(table, np.column_stack([y, -y])).importances()
+        assert found.names == ["a", "flat", "b"]
+        assert found.effects.shape == (3, 2)
+        np.testing.assert_allclose(found.effects[:, 1], found.effects[:, 0], rtol=1e-9)
+        assert (found.effects[1] == 0).all()
+
+
+def test_streams_watch_functionals(rng, tmp_path):
+    """A stream that keeps only a belief about functionals says what a fit to all the data says."""
+    X, y = field(120, rng)
+    asked = F.join([F.derivative(X[:2], 0), F.average([X[:5]]), F.at(X[3:5]), F.part(X[:1], "k1__k1")])
+    options = {"learning": None, "conditioning_size": 0}
+    stream = CompositeGPRegressor(KERNEL, prediction=CompositeSum(watch=asked), **options)
+    for part in np.split(np.arange(120), 3):
+        stream.partial_fit(X[part], y[part])
+    labels = np.repeat(np.arange(3), 40)
+    whole = CompositeGPRegressor(KERNEL, prediction=CompositeSum(group_size=99), **options).fit(X, y, groups=labels)
+    for latent in (False, True):
+        ours, theirs = (model.predict_distribution(asked, latent=latent) for model in (stream, whole))
+        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(ours.std, theirs.std, rtol=1e-5)
+    np.testing.assert_allclose(stream.predict(X[3:5]), stream.predict(asked)[3:5])
+    np.testing.assert_allclose(stream.predict(F.average([X[:5]])), stream.predict(asked)[2:3])
+    with pytest.raises(ValueError, match="not among those in watch"):
+        stream.predict(F.derivative(X[5:6], 0))
+    stream.save(tmp_path / "stream.cgp")
+    again = CompositeGPRegressor.load(tmp_path / "stream.cgp")
+    np.testing.assert_array_equal(again.predict(asked), stream.predict(asked))
+    np.testing.assert_allclose(
+        again.partial_fit(X[:7], y[:7]).predict(asked), stream.partial_fit(X[:7], y[:7]).predict(asked), rtol=1e-9
+    )

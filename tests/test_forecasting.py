@@ -1,6 +1,7 @@
 """The forecaster: time zones, gaps, seasons, updates and files, against the functions below it and simulated series."""
 
 import datetime
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -145,6 +146,27 @@ def test_a_forecast_is_an_exact_gp_on_the_latest_observations(model, series):
     forecast = model.predict(12)
     assert forecast.index[0] == series.index[-1] + pd.Timedelta(hours=1)
     assert (forecast["q0.025"] < forecast["q0.5"]).all()
+
+
+def test_memory_is_linear_in_the_horizon(model):
+    """Marginals are those of the joint forecast, without its matrix of 5,000² numbers (200 MB)."""
+    joint, alone = model.predict_distribution(1500), model.predict(1500)
+    np.testing.assert_allclose(alone["mean"], joint.mean, rtol=1e-10)
+    np.testing.assert_allclose(alone["std"], joint.std, rtol=1e-10)
+    tracemalloc.start()
+    try:
+        assert len(model.predict(5000)) == 5000
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_nanoseconds_are_kept():
+    stamps = pd.to_datetime(1_700_000_000_000_000_000 + 100 * np.arange(50), unit="ns", utc=True)
+    timeline = Timeline.of(stamps, None)
+    assert list(timeline.stamps(timeline.places(stamps)).tz_localize("UTC")) == list(stamps)
+    assert timeline.steps("1us") == 10
 
 
 def test_what_was_learned_can_be_read(model, series):

@@ -31,9 +31,11 @@ from compositegp import (
     posterior,
     segment,
 )
-from compositegp.composite import Score
+from compositegp.composite import Observations, Score, total_score
 from compositegp.kernels import DataScale
 from compositegp.learning import FisherAverage, Reporter, maximize, starting_kernel, starting_points
+from compositegp.learning.stopping import predictive_growth, predictive_loss, sandwich_information
+from compositegp.means import NormalEquations
 
 TRUTH = 2.0 * Matern([0.3, 0.8], nu=1.5) + WhiteKernel(0.1)
 DEFAULT = 1.0 * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
@@ -402,7 +404,7 @@ def test_progress_bar_is_for_terminals_only(monkeypatch):
         ({"learning": "guess"}, "learning must be one of 'composite_likelihood', 'fisher_average'"),
         ({"learning": CompositeLikelihood(start="anywhere")}, "start must be data or kernel"),
         ({"on_interrupt": "ignore"}, "on_interrupt must be raise or return"),
-        ({"learning": CompositeLikelihood(0)}, "tolerance must be a positive number or None"),
+        ({"learning": CompositeLikelihood(0)}, 'tolerance must be a positive number, "prediction" or None'),
         ({"learning": CompositeLikelihood("small")}, "tolerance must be"),
         ({"kernel": RBF(1.0, "fixed")}, "has no free hyper-parameter"),
         ({"conditioning_size": 2.5}, "conditioning_size must be"),
@@ -451,3 +453,58 @@ def test_scoring_finds_the_maximum_of_a_quadratic_in_a_box(seed, p):
     )
     assert found.converged
     assert found.score.log_likelihood > -best.fun - 0.02
+
+
+class TestTheStopRule:
+    """Learning stops by what the errors of θ cost a prediction, and knows how blocks scatter."""
+
+    @staticmethod
+    def score_of(rng, H, share, blocks, n_points):
+        gradients = rng.multivariate_normal(np.zeros(len(H)), share * H / blocks, size=blocks)
+        normal = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+        return Score(0.0, gradients.sum(axis=0), H, normal, n_points, 0.0, gradients, np.arange(blocks))
+
+    @pytest.mark.parametrize("share", [1.0, 3.0])
+    def test_loss_and_information_follow_the_scatter_of_the_gradients(self, rng, share):
+        H = np.array([[40.0, 10.0], [10.0, 90.0]])
+        score = self.score_of(rng, H, share, 4000, 10_000.0)
+        bounds = np.array([[-10.0, 10.0]] * 2)
+        loss, error = predictive_loss(score, np.zeros(2), bounds)
+        assert loss == pytest.approx(2 * share / 20_000, rel=0.1)  # tr(H⁻¹ J) / (2 n)
+        assert 0 < error < 0.1 * loss
+        np.testing.assert_allclose(sandwich_information(score), H / share, rtol=0.15, atol=3)
+        assert predictive_growth(score, np.zeros(2), bounds, 10 * loss) <= 1
+        assert predictive_growth(score, np.zeros(2), bounds, loss / 4) == pytest.approx(4, rel=0.2)
+
+    def test_a_parameter_on_its_bound_costs_nothing(self, rng):
+        score = self.score_of(rng, np.diag([40.0, 90.0]), 1.0, 4000, 10_000.0)
+        bounds = np.array([[-10.0, 10.0], [0.0, 10.0]])
+        assert predictive_loss(score, np.zeros(2), bounds)[0] == pytest.approx(1 / 20_000, rel=0.1)
+
+    def test_one_block_is_trusted_to_be_as_its_kernel_says(self, rng):
+        score = self.score_of(rng, np.diag([40.0, 90.0]), 1.0, 1, 100.0)
+        np.testing.assert_allclose(sandwich_information(score), score.fisher)
+
+    def test_gradients_of_blocks_add_up_to_the_gradient(self, rng):
+        X, y = rng.uniform(0, 3, size=(60, 2)), rng.normal(size=60)
+        data = Observations.checked(DEFAULT, X, y, mean=None, noise_variance=None)
+        composite = Composite.marginal(segment(X, 13))
+        found = total_score(data, composite, np.zeros((0, 1)))
+        np.testing.assert_allclose(found.gradients.sum(axis=0), found.gradient)
+        for number, gradient in zip(found.numbers, found.gradients, strict=True):
+            alone = total_score(data, composite.take(found.numbers == number), np.zeros((0, 1)))
+            np.testing.assert_allclose(gradient, alone.gradient, rtol=1e-9, atol=1e-12)
+
+    def test_more_points_than_are_needed_are_not_read(self, monkeypatch):
+        monkeypatch.setattr("compositegp.learning.stopping._FLOOR", 500)
+        monkeypatch.setattr("compositegp.learning.composite_likelihood._FIRST_POINTS", 500)
+        X = np.linspace(0, 600, 6000)[:, None]
+        y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=6000)
+        kernel = 1.0 * RBF() + WhiteKernel()
+        few, more = (
+            learn(kernel, X, y, segment(X, 50), learning=CompositeLikelihood(nats=nats), conditioning_size=25)
+            for nats in (0.01, 0.001)
+        )
+        assert few.n_points < more.n_points < 6000
+        with pytest.raises(ValueError, match="nats must be a positive number"):
+            learn(kernel, X, y, segment(X, 50), learning=CompositeLikelihood(nats=0))

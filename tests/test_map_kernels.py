@@ -7,8 +7,28 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic, WhiteKernel
 
-from compositegp import Composite, CompositeGPRegressor, OnColumns, OnSphere, RotatedMatern, nearest, segment
-from compositegp.kernels import diagonal, gram, in_length_scales, largest_covariance, linearize, noise_variance
+from compositegp import (
+    Composite,
+    CompositeGPRegressor,
+    MaternOnSphere,
+    OnColumns,
+    OnSphere,
+    RotatedMatern,
+    nearest,
+    segment,
+    simulate,
+)
+from compositegp.kernels import (
+    DataScale,
+    diagonal,
+    gram,
+    in_length_scales,
+    largest_covariance,
+    linearize,
+    metric,
+    noise_variance,
+    typical_values,
+)
 
 RADIUS = 6371.0088
 INSIDE = [Matern(800.0, nu=0.5), Matern(800.0, nu=1.5), RBF(500.0), RationalQuadratic(700.0, 1.3)]
@@ -120,6 +140,12 @@ class TestOnSphere:
         assert abs(np.log(model.kernel_.k1.k2.kernel.length_scale / 300.0)) < 4 * error
         assert error < 0.3
 
+    def test_starting_values_are_in_kilometers(self):
+        """The spread of a kernel in degrees leads back to its length scale in kilometers."""
+        _, inverse_squares = metric(OnSphere(Matern(500.0)), 2)
+        scale = DataScale(1 / np.sqrt(2 * inverse_squares), 1.0)
+        assert typical_values(OnSphere(Matern(1.0)), scale)["kernel__length_scale"] == pytest.approx(500.0)
+
     def test_bounds_on_covariances_hold(self, rng):
         kernel = OnSphere(Matern(900.0, nu=1.5))
         X, Y = on_globe(rng, 200), on_globe(rng, 200)
@@ -138,6 +164,54 @@ class TestOnSphere:
     def test_other_columns_are_refused(self):
         with pytest.raises(ValueError, match="two columns, longitude and latitude; found 3"):
             gram(OnSphere(RBF()), np.zeros((2, 3)))
+
+
+class TestMaternOnSphere:
+    @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, np.inf])
+    def test_gradient_by_finite_differences(self, nu, rng):
+        X = on_globe(rng, 9)
+        kernel = MaternOnSphere(2000.0, 1.7, nu)
+        K, gradient = kernel(X, eval_gradient=True)
+        np.testing.assert_allclose(K, kernel(X), rtol=1e-12)
+        for i, step in enumerate(1e-6 * np.eye(2)):
+            up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
+            np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
+
+    def test_without_flattening_it_is_the_kernel_of_the_chord(self, rng):
+        X = on_globe(rng, 30)
+        np.testing.assert_allclose(MaternOnSphere(900.0)(X), OnSphere(Matern(900.0, nu=1.5))(X), rtol=1e-10)
+
+    def test_is_positive_definite_and_turns_with_the_globe_about_its_axis(self, rng):
+        X = on_globe(rng, 200)
+        kernel = MaternOnSphere(900.0, 2.5)
+        values = np.linalg.eigvalsh(kernel(X))
+        assert values[0] > -1e-12 * values[-1]
+        turn = Rotation.from_euler("z", 77, degrees=True)
+        np.testing.assert_allclose(kernel(turned(X, turn)), kernel(X), rtol=1e-8, atol=1e-12)
+
+    def test_length_scales_to_the_east_and_to_the_north(self):
+        """Over a short way, at a latitude, they are those that the docstring says."""
+        kernel, latitude = MaternOnSphere(500.0, 2.0, nu=0.5), 40.0
+        s, c = np.sin(np.radians(latitude)), np.cos(np.radians(latitude))
+        step, km = 1e-3, 1e-3 * np.pi / 180 * RADIUS
+        east = -np.log(kernel([[0.0, latitude]], [[step, latitude]])[0, 0])
+        north = -np.log(kernel([[0.0, latitude]], [[0.0, latitude + step]])[0, 0])
+        assert east == pytest.approx(km * c / 500.0, rel=1e-4)
+        assert north == pytest.approx(km * np.sqrt(s**2 + 4 * c**2) / 500.0, rel=1e-4)
+
+    def test_nearness_and_bounds(self, rng):
+        X, Y = on_globe(rng, 50), on_globe(rng, 50)
+        kernel = MaternOnSphere(900.0, 2.0, nu=np.inf)
+        places = in_length_scales(kernel + WhiteKernel(), X)
+        squares = ((places[:, None] - places[None]) ** 2).sum(-1)
+        np.testing.assert_allclose(np.exp(-0.5 * squares), kernel(X), rtol=1e-9, atol=1e-13)
+        assert (largest_covariance(kernel, np.abs(X - Y)) >= gram(kernel, X, Y).diagonal() - 1e-12).all()
+        scale = DataScale(1 / np.sqrt(2 * metric(kernel, 2)[1]), 1.0)
+        assert typical_values(kernel, scale)["length_scale"] == pytest.approx(900.0)
+
+    def test_a_smoothness_without_a_formula_is_refused(self):
+        with pytest.raises(ValueError, match="nu must be 0.5"):
+            gram(MaternOnSphere(nu=1.2), np.zeros((2, 2)))
 
 
 class TestRotatedMatern:
@@ -209,3 +283,5 @@ class TestRotatedMatern:
             gram(RotatedMatern(nu=1.2), np.zeros((2, 2)))
         with pytest.raises(ValueError, match="needs two columns; found 1"):
             gram(RotatedMatern(), np.zeros((2, 1)))
+        with pytest.raises(ValueError, match="not even in each column"):
+            simulate.stationary_field(RotatedMatern.at_angle(30.0, 2.0), (8, 8))

@@ -58,7 +58,7 @@ def test_a_weight_is_a_number_of_repetitions(data, rng, prediction, own_noise, m
         )
 
 
-def test_a_weighted_observation_is_an_average(rng):
+def test_a_weighted_observation_is_an_average(rng, device):
     """w measurements at one point, each with the kernel's noise, say what their average with weight w says."""
     X = rng.uniform(0, 5, size=(30, 2))
     values = np.sin(X[:, :1]) + 0.5 * rng.normal(size=(30, 4))
@@ -69,7 +69,7 @@ def test_a_weighted_observation_is_an_average(rng):
 
 
 @pytest.mark.parametrize("kernel", [KERNEL, PRODUCT, Exponentiation(RBF(2.0) + WhiteKernel(0.2), 2.0)], ids=str)
-def test_the_gradient_of_the_weighted_likelihood(data, kernel):
+def test_the_gradient_of_the_weighted_likelihood(data, kernel, device):
     """Against central differences of the textbook's likelihood."""
     X, y, weights = data[0], data[1], data[2] + 0.5
 
@@ -88,7 +88,7 @@ def test_the_gradient_of_the_weighted_likelihood(data, kernel):
         np.testing.assert_allclose(score.gradient, slopes, rtol=1e-6, atol=1e-6)
 
 
-def test_the_fisher_information_of_weighted_observations(data):
+def test_the_fisher_information_of_weighted_observations(data, device):
     """Slepian–Bangs: ½ tr(K⁻¹ ∂_iK K⁻¹ ∂_jK) with the textbook's derivatives."""
     X, y, weights = data[0], data[1], data[2] + 0.5
     signal, noise = KERNEL.k1, KERNEL.k2

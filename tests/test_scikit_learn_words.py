@@ -86,6 +86,16 @@ def test_normalize_y_of_a_stream_is_by_its_first_segment(data):
     np.testing.assert_allclose(found.predict(Z), center + spread * expected, rtol=1e-9)
 
 
+def test_a_constant_output_has_a_scale_of_one(data):
+    X, y, _ = data
+    both = np.column_stack([y, np.full(40, 2.0)])
+    found = CompositeGPRegressor(RBF(1.0), learning=None, alpha=1e-10, normalize_y=True).fit(X, both)
+    expected = GaussianProcessRegressor(RBF(1.0), optimizer=None, normalize_y=True).fit(X, both)
+    mean, covariance = found.predict(X, return_cov=True)
+    np.testing.assert_allclose(mean[:, 1], 2.0, rtol=1e-9)
+    np.testing.assert_allclose(covariance, expected.predict(X, return_cov=True)[1], atol=1e-6)
+
+
 def test_a_saved_model_knows_the_words(data, tmp_path):
     X, y, Z = data
     model = ours(alpha=0.3, normalize_y=True).fit(X, y)
@@ -193,8 +203,8 @@ def test_intervals_through_a_pipeline(data, level):
     pipeline = make_pipeline(StandardScaler(), CompositeGPRegressor(KERNEL, learning=None)).fit(X, y)
     mean, lower, upper = pipeline.predict(Z, return_interval=level)
     scaled = pipeline[:-1].transform(Z)
-    np.testing.assert_array_equal(mean, pipeline[-1].predict(scaled))
-    np.testing.assert_array_equal((lower, upper), pipeline[-1].predict_interval(scaled, level))
+    np.testing.assert_allclose(mean, pipeline[-1].predict(scaled), rtol=1e-9)
+    np.testing.assert_allclose((lower, upper), pipeline[-1].predict_interval(scaled, level), rtol=1e-9)
     inside = pipeline.predict(Z, return_interval=level, latent=True)
     assert (inside[1] > lower).all()
     assert (inside[2] < upper).all()
@@ -206,7 +216,7 @@ def test_intervals_of_other_methods_and_several_outputs(data, prediction):
     model = CompositeGPRegressor(Matern() + WhiteKernel(), learning=None, prediction=prediction)
     found = model.fit(X, np.column_stack([y, -y])).predict(Z, return_interval=0.9)
     assert [part.shape for part in found] == [(9, 2)] * 3
-    np.testing.assert_array_equal(found[1:], model.predict_interval(Z, 0.9))
+    np.testing.assert_allclose(found[1:], model.predict_interval(Z, 0.9), rtol=1e-9)
 
 
 def test_requests_that_exclude_each_other(data):

@@ -152,6 +152,13 @@ def test_bad_rows_are_reported_and_skipped(model, trained):
     )
 
 
+def test_a_row_that_is_cut_off_is_refused(model):
+    stamp = values(1, PERIODS).index[0]
+    done = run(model, text=f"time,heat,value\n{stamp},99\n{stamp},99,\n")
+    assert "skipped line 2: it has 2 cell(s), and 3 are expected" in done.stderr
+    assert "rows: 1 taken in, 0 known already, 1 refused" in done.stderr
+
+
 def test_further_columns_are_ignored_and_missing_ones_refused(model, trained, tmp_path):
     new = values(6, PERIODS)
     path = tmp_path / "excel.csv"
@@ -256,7 +263,7 @@ def test_rows_in_other_formats(model, trained, change, options):
     [
         (lambda line: line.replace(".", ","), "it has 3 cells, and 2 are expected; give --separator or --decimal"),
         (lambda line: line.replace(",", ";").replace(".", ","), "is not a number; give --decimal ','"),
-        (lambda line: line.replace(",", "#"), "it has 1 cell(s); give --separator"),
+        (lambda line: line.replace(",", "#"), "it has 1 cell(s), and 2 are expected; give --separator"),
         (
             lambda line: "13/01/2024" + line[10:],
             "can be read two ways: give --dayfirst, --monthfirst or --time-format",

@@ -99,6 +99,11 @@ class TestPipes:
         assert [line.text for line in found] == rows
         assert not half.is_whole
 
+    def test_rows_that_arrived_before_the_reading_began_are_read_too(self, pipe, signals):
+        pipe.write(b"a\nb\n")
+        signals.received = signal.SIGTERM
+        assert [line.text for line in read_lines(None, False, None, signals)] == ["a", "b"]
+
     def test_a_sender_that_never_stops_does_not_keep_it(self, pipe, signals):
         pipe.write(b"x\n" * 10)
         lines = read_lines(None, False, None, signals)

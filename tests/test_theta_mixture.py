@@ -59,10 +59,10 @@ def test_weights_are_posterior_over_proposal(rng):
     proposal = Proposal.around_mode(posterior)
     thetas, log_ratios = proposal.draw(posterior)
     theirs = GaussianProcessRegressor(model.kernel_, alpha=0.0, optimizer=None).fit(X, y)
-    center = np.log([y.var(), *(np.sqrt(2) * X.std(axis=0)), 0.3 * y.var()])
+    center = np.log([y.var(), *(np.sqrt(2) * X.std(axis=0)), 0.4 * y.var()])
     expected = []
     for theta in thetas:
-        prior = norm.logpdf(theta, center, 2.0).sum()
+        prior = norm.logpdf(theta, center, 1.5).sum()
         steps = np.linalg.solve(proposal.directions, theta - proposal.mode)
         width = np.where(steps < 0, *proposal.widths)
         expected.append(theirs.log_marginal_likelihood(theta) + prior - norm.logpdf(steps / width).sum())

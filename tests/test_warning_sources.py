@@ -35,6 +35,10 @@ def through_fit_with_missing_targets(X, y):
     CompositeGPRegressor(Matern() + WhiteKernel(), learning=None).fit(X, np.where(X[:, 0] < 0.1, np.nan, y))
 
 
+def through_fit_of_a_column(X, y):
+    CompositeGPRegressor(Matern() + WhiteKernel(), learning=None).fit(X, y[:, None])
+
+
 def through_partial_fit(X, y):
     CompositeGPRegressor(1.0 * RBF() + WhiteKernel()).partial_fit(X[:1], y[:1])
 

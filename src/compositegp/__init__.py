@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compositegp import analysis, design, functionals, simulate
+    from compositegp import analysis, design, functionals, scorers, simulate
     from compositegp.backend import NumericalWarning, use_device
     from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
     from compositegp.estimators import CompositeGPRegressor
-    from compositegp.kernels import OnColumns, OnSphere, RotatedMatern
+    from compositegp.kernels import MaternOnSphere, OnColumns, OnSphere, RotatedMatern
     from compositegp.learning import (
         CompositeLikelihood,
         FisherAverage,
@@ -54,6 +54,7 @@ __all__ = [
     "LearningResult",
     "Linear",
     "Marginals",
+    "MaternOnSphere",
     "Nearest",
     "NumericalWarning",
     "OnColumns",
@@ -77,6 +78,7 @@ __all__ = [
     "posterior",
     "prior",
     "project",
+    "scorers",
     "segment",
     "simulate",
     "use_device",
@@ -98,6 +100,7 @@ _HOMES = {
     "LearningResult": "compositegp.learning",
     "Linear": "compositegp.means",
     "Marginals": "compositegp.posteriors",
+    "MaternOnSphere": "compositegp.kernels",
     "Nearest": "compositegp.prediction",
     "NumericalWarning": "compositegp.backend",
     "OnColumns": "compositegp.kernels",

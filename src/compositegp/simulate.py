@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, RandomState
-from compositegp.kernels import gram, noise_variance
+from compositegp.kernels import gram, is_warped, noise_variance
 from compositegp.validation import check_count, check_kernel
 
 _MOST_POINTS = 2**26  # largest number of points of a torus: 1 GiB of complex numbers
@@ -53,6 +53,8 @@ def stationary_field(
         raise ValueError(f"shape must have one or two numbers; found {shape!r}.")
     if not check_kernel(kernel).is_stationary():
         raise ValueError(f"kernel {kernel} is not stationary: its fields have no circulant covariance.")
+    if is_warped(kernel):
+        raise ValueError(f"kernel {kernel} is not even in each column: its fields have no circulant covariance.")
     steps = np.broadcast_to(np.asarray(spacing, dtype=np.float64), len(sizes))
     if not (steps > 0).all():
         raise ValueError(f"spacing must be positive; found {spacing!r}.")

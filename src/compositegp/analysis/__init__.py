@@ -12,6 +12,7 @@ from compositegp.analysis.variograms import (
     empirical_variogram,
     model_variogram,
     summarize_variogram,
+    value_with_error,
 )
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "predict_honest_variance",
     "predictor",
     "summarize_variogram",
+    "value_with_error",
     "without_data",
 ]

@@ -12,7 +12,7 @@ from compositegp.analysis.excess_error import actual_mse, excess_mse
 from compositegp.analysis.linear_predictor import Predictor, neighborhood, predictor, without_data
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, check_composite
-from compositegp.functionals import OnFunctionals, lift
+from compositegp.functionals import OnFunctionals, PointsLike, lift
 from compositegp.validation import check_count, check_points
 
 _FAITHFUL = 0.1  # a claimed variance within this part of the actual one counts as right
@@ -126,8 +126,8 @@ class Report:
 
 def compare(
     kernel: Kernel,
-    X: ArrayLike,
-    Z: ArrayLike,
+    X: PointsLike,
+    Z: PointsLike,
     composite: Composite,
     *,
     inducing: ArrayLike | None = None,

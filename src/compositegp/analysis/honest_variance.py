@@ -4,7 +4,7 @@ import numpy as np
 
 from compositegp.analysis.excess_error import actual_mse
 from compositegp.analysis.linear_predictor import predictor
-from compositegp.backend import Floats, invert_lower, psd_root, use_device
+from compositegp.backend import Floats, invert_lower, on_processor, psd_root
 from compositegp.composite import Composite, Observations, factor_stacks, group_by_place
 from compositegp.means import Estimated, NormalEquations
 
@@ -61,7 +61,7 @@ def predict_honest_variance(
     return np.maximum(variance, 0.0)
 
 
-@use_device(None)
+@on_processor("variance='honest'")
 def _least_squares_weights(data: Observations, composite: Composite) -> Floats:
     """What each observation adds to the mean's coefficients by generalized least squares: shape (q, n)."""
     q = data.basis.shape[1]

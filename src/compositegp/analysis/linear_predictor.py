@@ -20,9 +20,9 @@ from compositegp.backend import (
     blas_threads_for,
     cholesky_of_complement,
     invert_lower,
+    on_processor,
     psd_root,
     solve_lower,
-    use_device,
 )
 from compositegp.composite import (
     Composite,
@@ -35,7 +35,7 @@ from compositegp.composite import (
     resolvable,
     too_much_evidence,
 )
-from compositegp.functionals import lift
+from compositegp.functionals import PointsLike, lift
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.validation import check_kernel, check_points
 
@@ -71,7 +71,7 @@ class Predictor:
         return np.asarray(np.einsum("mr,mr->m", self.root, self.root))
 
 
-@use_device(None)
+@on_processor("analysis")
 def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Floats | None) -> Predictor:
     """Coefficients and claims of a composite, with the latent at `Z` or at inducing points.
 
@@ -152,7 +152,7 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
 
 
 def without_data(
-    kernel: Kernel, X: ArrayLike, Z: ArrayLike, noise_variance: ArrayLike | None
+    kernel: Kernel, X: PointsLike, Z: PointsLike, noise_variance: ArrayLike | None
 ) -> tuple[Observations, Floats]:
     """Checked points and test points of a problem; the targets are zero, since nothing depends on them.
 

@@ -10,7 +10,15 @@ from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
-from compositegp.kernels import EARTH_RADIUS, RotatedMatern, diagonal, gram, in_length_scales, noise_variance
+from compositegp.kernels import (
+    EARTH_RADIUS,
+    MaternOnSphere,
+    RotatedMatern,
+    diagonal,
+    gram,
+    in_length_scales,
+    noise_variance,
+)
 
 _LEFT = 0.05  # correlation that is left at the practical range
 _ANCHORS, _NEAR, _FAR = 600, 200, 200  # points of which pairs are made, with how many near and any other points
@@ -41,6 +49,7 @@ def directions_of(
     *,
     sphere: bool = False,
     has_time: bool = False,
+    latitude: float = 0.0,
     names: tuple[str, str] = ("x", "y"),
 ) -> list[Direction]:
     """Directions in which a kernel's range differs: along the columns, along rotated axes, or any on the sphere.
@@ -53,6 +62,8 @@ def directions_of(
     sphere : bool
         Whether the first two are longitude and latitude; distances are then chords in kilometers.
     has_time : bool
+    latitude : float
+        On the sphere, where the range to the north may differ from that to the east: where they are told.
     names : (str, str)
         Of the first two columns.
 
@@ -63,9 +74,12 @@ def directions_of(
     ['x', 'y']
     """
     found = []
-    rotated = _rotated(kernel)
-    if sphere:
-        found.append(Direction("any direction", "km", lambda h: _on_meridian(h, n_columns)))
+    rotated = _part_of(kernel, RotatedMatern)
+    if sphere and _part_of(kernel, MaternOnSphere) is not None:
+        found.append(Direction("east", "km", lambda h: _on_parallel(h, n_columns, latitude)))
+        found.append(Direction("north", "km", lambda h: _on_meridian(h, n_columns, latitude)))
+    elif sphere:
+        found.append(Direction("any direction", "km", lambda h: _on_meridian(h, n_columns, 0.0)))
     elif rotated is not None:
         for name, angle in (("long axis", rotated.angle), ("short axis", rotated.angle + 90)):
             unit = np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
@@ -81,17 +95,32 @@ def _along(direction: Floats) -> Callable[[Floats], Floats]:
     return lambda h: np.asarray(h)[:, None] * direction
 
 
-def _on_meridian(h: Floats, n_columns: int) -> Floats:
+def _angles(h: Floats, radius: float) -> Floats:
+    """Degrees along a circle of some radius, in kilometers, between points with chords of length h."""
+    return np.asarray(np.degrees(2 * np.arcsin(np.minimum(np.asarray(h) / (2 * radius), 1.0))))
+
+
+def _on_meridian(h: Floats, n_columns: int, latitude: float) -> Floats:
     points = np.zeros((len(h), n_columns))
-    points[:, 1] = np.degrees(2 * np.arcsin(np.minimum(np.asarray(h) / (2 * EARTH_RADIUS), 1.0)))
+    points[:, 1] = latitude - np.sign(latitude) * _angles(h, EARTH_RADIUS) if latitude else _angles(h, EARTH_RADIUS)
     return points
 
 
-def _rotated(kernel: Kernel) -> RotatedMatern | None:
-    if isinstance(kernel, RotatedMatern):
+def _on_parallel(h: Floats, n_columns: int, latitude: float) -> Floats:
+    points = np.zeros((len(h), n_columns))
+    points[:, 0] = _angles(h, EARTH_RADIUS * max(float(np.cos(np.radians(latitude))), 1e-6))
+    points[:, 1] = latitude
+    return points
+
+
+def _part_of(kernel: Kernel, kind: type[Any]) -> Any:
+    """The first part of a kernel that is of a class; None where there is none."""
+    if isinstance(kernel, kind):
         return kernel
     inner = [getattr(kernel, name) for name in ("k1", "k2", "kernel") if hasattr(kernel, name)]
-    return next((found for one in inner if isinstance(one, Kernel) and (found := _rotated(one)) is not None), None)
+    return next(
+        (found for one in inner if isinstance(one, Kernel) and (found := _part_of(one, kind)) is not None), None
+    )
 
 
 def model_variogram(kernel: Kernel, direction: Direction, lags: Floats) -> Floats:
@@ -252,3 +281,19 @@ def empirical_variogram(
         np.bincount(bins, squares, n_bins)[used] / counts[used],
         counts[used],
     )
+
+
+def value_with_error(value: float, error: float) -> str:
+    """A number with its standard error, rounded to two digits of the error; without one, to three digits.
+
+    Examples
+    --------
+    >>> value_with_error(754.6, 263.2), value_with_error(0.01234, 0.00051), value_with_error(2.0, float("nan"))
+    ('750 ± 260', '0.01234 ± 0.00051', '2')
+    """
+    if not (np.isfinite(error) and error > 0 and np.isfinite(value)):
+        return f"{value:.3g}"
+    digits = 1 - int(np.floor(np.log10(error)))
+    if not -6 <= digits <= 8:
+        return f"{value:.3g} ± {error:.2g}"
+    return f"{round(value, digits):.{max(digits, 0)}f} ± {round(error, digits):.{max(digits, 0)}f}"

@@ -13,8 +13,8 @@ from compositegp.backend.arrays import (
     keep_freed_memory,
     like,
 )
-from compositegp.backend.blas_threads import blas_threads_for
-from compositegp.backend.devices import batch_elements, current_device, use_device
+from compositegp.backend.blas_threads import available_threads, blas_threads_for
+from compositegp.backend.devices import batch_elements, current_device, in_batches, on_processor, use_device
 from compositegp.backend.factorization import (
     JITTER_END,
     JITTER_START,
@@ -39,6 +39,7 @@ from compositegp.backend.linear_algebra import (
     solve_right,
     solve_upper,
 )
+from compositegp.backend.parallel import run_tasks
 from compositegp.backend.warn import warn_caller
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "RandomState",
     "SingularMatrixError",
     "add_to_diagonal",
+    "available_threads",
     "batch_elements",
     "blas_threads_for",
     "cholesky",
@@ -62,15 +64,18 @@ __all__ = [
     "current_device",
     "diagonals",
     "fetch",
+    "in_batches",
     "invert_information",
     "invert_lower",
     "keep_freed_memory",
     "last_rows_of_inverse",
     "like",
     "lower_of_weighted_inverse",
+    "on_processor",
     "psd_root",
     "pseudo_inverse_root",
     "pseudo_invert_information",
+    "run_tasks",
     "solve_lower",
     "solve_right",
     "solve_upper",

@@ -1,6 +1,7 @@
 """BLAS threads: one for many small matrices, all for a few large ones."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -14,11 +15,25 @@ _LARGE = 1536  # size from which a matrix keeps several BLAS threads busy; on sm
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
+_allowed = 1  # threads that BLAS had before it was held to one
 
 
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def available_threads() -> int:
+    """Threads that BLAS may use where nothing holds it to one: those of the machine, unless a user allows fewer."""
+    with _lock:
+        return _allowed if _holders else _set_for_blas()
+
+
+def _set_for_blas() -> int:
+    found = [library.num_threads for library in _controller().lib_controllers if library.user_api == "blas"]
+    return max(
+        1, min(max(found, default=1), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    )
 
 
 @contextlib.contextmanager
@@ -31,12 +46,13 @@ def blas_threads_for(size: int) -> Iterator[None]:
 
     A size of zero is for results that must be the same to the last bit in every process and thread.
     """
-    global _holders, _limit
+    global _holders, _limit, _allowed
     if size >= _LARGE:
         yield
         return
     with _lock:
         if not _holders:
+            _allowed = _set_for_blas()
             _let_any_thread_set_it()
             _limit = _controller().limit(limits=1, user_api="blas")
         _holders += 1

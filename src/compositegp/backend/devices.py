@@ -1,11 +1,11 @@
 """Where terms are computed: on the processor by NumPy and LAPACK, or on a device by PyTorch."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,6 +42,10 @@ class Device:
     def batch_elements(self) -> int:
         """Largest number of matrix elements of one batch."""
         return max(1, min(_MOST_ELEMENTS, self.free_elements // _COPIES))
+
+    def is_full(self, error: RuntimeError) -> bool:
+        """Whether an error says that the memory has run out."""
+        return isinstance(error, self.torch.OutOfMemoryError)
 
     def holds(self, elements: int) -> bool:
         """Whether this many numbers can stay on the device while terms are computed."""
@@ -87,6 +91,19 @@ def use_device(name: str | None) -> Iterator[None]:
         _current.reset(token)
 
 
+@contextlib.contextmanager
+def on_processor(what: str) -> Iterator[None]:
+    """Work on the processor what has no form for a device; a ValueError, and not silence, where a device is in use."""
+    device = current_device()
+    if device is not None and not device.name.startswith("cpu"):
+        raise ValueError(
+            f"{what} works on the processor, and device={device.name!r} is in use. Write `with use_device(None):` "
+            "around it, or leave the device out."
+        )
+    with use_device(None):
+        yield
+
+
 def current_device() -> Device | None:
     """The device in use; None for NumPy."""
     return _current.get()
@@ -96,6 +113,30 @@ def batch_elements() -> int:
     """Largest number of matrix elements of one batch on the device in use."""
     device = current_device()
     return _FEW_ELEMENTS if device is None else device.batch_elements
+
+
+T = TypeVar("T")
+
+
+def in_batches(count: int, elements_each: int, work: Callable[[slice], T]) -> list[T]:
+    """Results of work on slices of range(count), each a batch with a bounded number of matrix elements.
+
+    A batch that does not fit into the memory of a device is tried again in halves, and so are those after it.
+    """
+    step, start, found = max(1, batch_elements() // max(1, elements_each)), 0, []
+    while start < count:
+        stop = min(start + step, count)
+        try:
+            found.append(work(slice(start, stop)))
+        except RuntimeError as error:
+            device = current_device()
+            if device is None or stop - start == 1 or not device.is_full(error):
+                raise
+            device.torch.cuda.empty_cache()
+            step = (stop - start) // 2
+            continue
+        start = stop
+    return found
 
 
 @cache

@@ -4,9 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.linalg.blas import dsyrk, dtrsm, dtrsv
-from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
+from scipy.linalg.blas import dtrsm, dtrsv
 
+from compositegp.backend import lapack_calls
 from compositegp.backend.arrays import Floats, diagonals
 from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR, Factor, SingularMatrixError
 
@@ -47,12 +47,10 @@ def _factorize(matrix: Floats, index: int) -> float:
     original = np.diagonal(matrix).copy()
     jitter = 0.0
     while jitter <= JITTER_END * 1.01:
-        # Read in Fortran order the matrix is its own transpose, so the upper factor is, in C order, the lower.
-        _, info = dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
-        if info == 0 and (np.diagonal(matrix) > floor).all():
+        if lapack_calls.factorize_lower(matrix) == 0 and (np.diagonal(matrix) > floor).all():
             return jitter
         jitter = 10 * jitter or JITTER_START
-        above = np.triu(matrix, 1)  # which dpotrf has not changed
+        above = np.triu(matrix, 1)  # which has not changed
         matrix[...] = above + above.T
         np.fill_diagonal(matrix, original + jitter * original.mean())
     raise SingularMatrixError(index)
@@ -76,8 +74,7 @@ def solve_lower(lower: Floats, B: Floats) -> Floats:
             flat[:, row] /= flat_lower[:, row, row, None]
         return B
     for matrix, right in zip(flat_lower, flat, strict=True):
-        # X ᵀ lowerᵀ = Bᵀ, all read in Fortran order
-        dtrsm(1.0, matrix.T, right.T, side=1, lower=0, overwrite_b=1)
+        lapack_calls.solve_lower(matrix, right)
     return B
 
 
@@ -96,9 +93,11 @@ def _invert_triangle(matrix: Floats) -> None:
     """Invert one triangular matrix in place."""
     n = len(matrix)
     if n > _RECURSIVE:
-        dtrtri(matrix.T, lower=0, overwrite_c=1)
+        lapack_calls.invert_lower(matrix)
     elif n <= _LEAF:
-        matrix[...] = dtrtri(matrix.T, lower=0)[0].T
+        own = matrix.copy()
+        lapack_calls.invert_lower(own)
+        matrix[...] = own
     else:  # by halves: at these sizes their products are faster than the loops of LAPACK
         first, second = slice(0, n // 2), slice(n // 2, n)
         _invert_triangle(matrix[first, first])
@@ -119,7 +118,8 @@ def last_rows_of_inverse(lower: Floats, first: int) -> Floats:
         # [−C₂₂⁻¹ C₂₁ C₁₁⁻¹, C₂₂⁻¹], the product with C₁₁⁻¹ by a solve
         own = np.tril(matrix[first:, first:])
         _invert_triangle(own)
-        before = dtrsm(-1.0, matrix[:first, :first].T, matrix[first:, :first].T, side=0, lower=0).T
+        before = matrix[first:, :first].copy()
+        lapack_calls.solve_lower_right(matrix[:first, :first], before, -1.0)
         np.matmul(own, before, out=out[:, :first])
         out[:, first:] = own
     return rows
@@ -142,14 +142,13 @@ def lower_of_weighted_inverse(rows: Floats, weights: Floats) -> Floats:
     result = rows if m == n else np.zeros((*rows.shape[:-2], n, n))
     flat = zip(rows.reshape(-1, m, n), weights.reshape(-1, m), result.reshape(-1, n, n), strict=True)
     for matrix, row_weights, out in flat:
-        # Read in Fortran order: the upper triangle of matrixᵀ diag(w) matrix.
         if m == n and (row_weights == 1).all():
-            dlauum(matrix.T, lower=0, overwrite_c=1)
+            lapack_calls.square_lower(matrix)
             continue
         parts = [(weight, matrix[row_weights == weight]) for weight in np.unique(row_weights[row_weights != 0])]
         out[...] = 0
         for weight, some in parts:
-            dsyrk(weight, some.T, beta=1.0, c=out.T, overwrite_c=1)
+            lapack_calls.add_square(float(weight), some, out)
     return result
 
 
@@ -172,7 +171,8 @@ def factorize_above(matrices: Floats, floor: float) -> int | None:
             return int(np.linalg.eigvalsh(matrices)[:, 0].argmin())
     else:
         for index, matrix in enumerate(matrices):
-            if dpotrf(matrix.T, lower=0, clean=1, overwrite_a=1)[1]:
+            if lapack_calls.factorize_lower(matrix):
                 return index
+            matrix *= _on_and_below(len(matrix))
     smallest = diagonals(matrices).min(axis=1)
     return int(smallest.argmin()) if smallest.min(initial=np.inf) <= floor else None

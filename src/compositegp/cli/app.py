@@ -35,6 +35,14 @@ def main(argv: list[str] | None = None) -> int:
         SIGTERM.
     """
     try:
+        return _run(argv)
+    except KeyboardInterrupt:  # while modules were imported; the verbs say it themselves
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(argv: list[str] | None) -> int:
+    try:
         import typer
         from typer.main import get_command
 
@@ -78,23 +86,24 @@ def _terminable() -> Iterator[None]:
 def _writable_output() -> Iterator[None]:
     """Let everything be printed: nowhere if the output is closed, and escaped where it has too few characters."""
     before = sys.stdout, sys.stderr
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = before
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is None:
+                setattr(sys, name, nowhere)
+            elif hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
 
 
 def build_app() -> "typer.Typer":
     """Make the app with all its verbs; none of them imports anything heavy before it runs."""
     import typer
 
-    from compositegp.cli import analyze, fill, forecast, info, regress, reproduce, stream
+    from compositegp.cli import analyze, fill, forecast, info, map, regress, reproduce, stream
     from compositegp.cli.options import VersionFlag
 
     app = typer.Typer(cls=_error_handling_group(), help=_HELP, epilog=_EXIT_CODES, rich_markup_mode="rich")
@@ -103,7 +112,7 @@ def build_app() -> "typer.Typer":
     def options_of_the_program(version: VersionFlag = False) -> None:
         """Options before the verb."""
 
-    for verb in (forecast, regress, fill, analyze, stream, reproduce, info):
+    for verb in (forecast, regress, fill, map, analyze, stream, reproduce, info):
         name = verb.__name__.rpartition(".")[2]
         examples = "Examples:\n\n" + "\n\n".join(verb.EXAMPLES)
         app.command(name, help=_paragraphs(verb.run.__doc__ or ""), epilog=examples)(verb.run)

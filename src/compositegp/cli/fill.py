@@ -12,6 +12,7 @@ from compositegp.cli.map_options import (
     Latent,
     PictureFile,
     Quantiles,
+    ReportFile,
     SphereChoice,
     sphere_of,
 )
@@ -51,6 +52,7 @@ def run(
     quantile: Quantiles = None,
     above: Above = None,
     latent: Latent = False,
+    report: ReportFile = None,
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
@@ -59,10 +61,17 @@ def run(
     Cells that are missing are predicted from the observed cells around them. What was observed stays. The layers are
     the mean, its standard error and quantiles.
     """
-    require_packages("xarray", extra="spatial")
+    require_packages("xarray", "pandas", "matplotlib", extra="spatial")
+    require_packages("jinja2")
+    from compositegp.cli.map_report import write_map_report
+    from compositegp.cli.resources import check_output_file
     from compositegp.spatial import choose_variable, draw_filled, fill, learn_raster, open_raster, write_raster
     from compositegp.storage import write_atomically
 
+    check_output_file(out, "--out", [file], may_be_folder=out.suffix == ".zarr")
+    for path, option in ((picture, "--picture"), (report, "--report")):
+        if path is not None:
+            check_output_file(path, option, [file, out])
     began = clock.perf_counter()
     data = open_raster(file, variable)
     array = choose_variable(data, variable)
@@ -92,7 +101,12 @@ def run(
     files = {"layers": out}
     if picture is not None:
         files["picture"] = picture
-        write_atomically(picture, draw_filled(array, filled, **options))
+    drawn = None if picture is None and report is None else draw_filled(array, filled, **options)
+    if picture is not None and drawn is not None:
+        write_atomically(picture, drawn)
+    if report is not None and drawn is not None:
+        files["report"] = report
+        write_map_report(report, f"{array.name}: {missing} missing cells filled", drawn, model)
     lines = model.describe()
     with Output(as_json) as output:
         for line in [*lines, *model.notes]:

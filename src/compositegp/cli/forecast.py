@@ -18,7 +18,7 @@ from compositegp.cli.options import (
     TimeColumn,
     TimePattern,
 )
-from compositegp.cli.output import Output, UsageError, note, require_packages
+from compositegp.cli.output import CommandError, Output, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -30,9 +30,13 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "compositegp forecast nox.csv --time timestamp --target nox --horizon 24h --log --out forecast/",
     "compositegp forecast nox.csv.gz --time timestamp --target nox --horizon 24h --log --backtest 30 --report",
+    "compositegp forecast nox.csv --time timestamp --target nox --horizon 7d --log --aggregate day",
     "compositegp forecast load.parquet --time t --target load --horizon 48 --season day --season week --save load.cgp",
 )
 _QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+_BYTES_OF_A_STEP = 1000  # of a forecast: its numbers, and its lines of text
+_LAST_YEAR = 9998  # pictures and calendars end with the year 9999
+_COMPARED_STEPS = 200  # steps of the horizon at which a forecast is compared, evenly spaced
 _COMPARED = 3000  # latest observations of the exact Gaussian process that a forecast is compared with
 
 
@@ -44,6 +48,7 @@ class _Results(NamedTuple):
     model: list[str]
     notes: list[str]
     cost: str
+    averages: "pd.DataFrame | None" = None
 
 
 def run(
@@ -82,6 +87,10 @@ def run(
         list[float] | None,
         typer.Option(metavar="Q", help="Quantile besides 0.025, 0.25, 0.5, 0.75 and 0.975. Repeatable."),
     ] = None,
+    aggregate: Annotated[
+        Literal["hour", "day", "week", "month", "year"] | None,
+        typer.Option(help="Forecast the averages over these periods too, with error bars of their own."),
+    ] = None,
     backtest: Annotated[
         int, typer.Option(min=0, metavar="N", help="Score forecasts of the last N horizons of the file.")
     ] = 0,
@@ -109,10 +118,11 @@ def run(
         raise UsageError("--extra needs --future: a file with those columns over the horizon.")
     import numpy as np
 
+    from compositegp.cli.resources import check_model_file, check_output_folder, saving
     from compositegp.cli.series_files import read_future_columns, read_series
     from compositegp.cli.text_format import TextFormat
     from compositegp.cli.time_columns import TimeFormat
-    from compositegp.forecasting import CompositeGPForecaster, Timeline, observe, zone_of
+    from compositegp.forecasting import CompositeGPForecaster, Timeline, aggregate_forecast, observe, zone_of
 
     # All that can be wrong with the options and the files is reported before anything takes long.
     text_format = TextFormat.of_options(separator, decimal, encoding)
@@ -120,11 +130,16 @@ def run(
     stamps = observe(series.values, duplicates=duplicates).stamps
     timeline = Timeline.of(stamps, zone_of(series.values.index))
     steps = timeline.steps(horizon)
+    _check_horizon(steps, timeline, stamps)
     future_columns = None
     if extra and future is not None:
         places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
         future_columns = read_future_columns(future, time, extra, places, timeline, text_format, series.time_format)
-    out.mkdir(parents=True, exist_ok=True)
+    names = ["forecast.csv", "forecast.png", *(["report.html"] if report else [])]
+    names += [] if aggregate is None else [f"forecast_by_{aggregate}.csv"]
+    check_output_folder(out, names, [file, future])
+    if save is not None:
+        check_model_file(save, [file, future])
 
     model = CompositeGPForecaster(
         "log" if log else "auto",
@@ -142,21 +157,39 @@ def run(
         note(text)
     forecast = model.predict(horizon, quantiles, future_columns)
     forecast.index.name = time
+    averages = (
+        None if aggregate is None else aggregate_forecast(model, horizon, aggregate, quantiles, future_columns)
+    )
     cost = "Not computed for models with further columns." if extra else _cost(model, timeline, stamps, steps)
-    results = _Results(forecast, scores, model.describe(), model.notes_, cost)
+    results = _Results(forecast, scores, model.describe(), model.notes_, cost, averages)
     files = _write(results, series.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
-        model.save(
-            save,
-            time=time,
-            target=target,
-            horizon=horizon,
-            time_pattern=series.time_format.pattern,
-            day_first=series.time_format.day_first,
-            **asdict(series.text_format),
-        )
+        with saving(save):
+            model.save(
+                save,
+                time=time,
+                target=target,
+                horizon=horizon,
+                time_pattern=series.time_format.pattern,
+                day_first=series.time_format.day_first,
+                **asdict(series.text_format),
+            )
     _print(results, files, as_json)
+
+
+def _check_horizon(steps: int, timeline: "Timeline", stamps: "pd.DatetimeIndex") -> None:
+    """Refuse a horizon that ends after the last year that times have, or that takes more memory than there is."""
+    import pandas as pd
+
+    from compositegp.cli.resources import require_memory
+
+    require_memory(_BYTES_OF_A_STEP * steps, f"a forecast of {steps:,} steps", "Give a shorter --horizon.")
+    if stamps[-1].year + steps * (timeline.step / pd.Timedelta(days=365.25)) > _LAST_YEAR:
+        raise CommandError(
+            f"the series ends at {stamps[-1]}, and {steps:,} steps later is after the year {_LAST_YEAR}. Give a "
+            "shorter --horizon, or correct that time."
+        )
 
 
 def _backtest_scores(
@@ -181,7 +214,7 @@ def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.Date
     n_latest = len(used)
     places = np.unique(np.round(timeline.places(stamps)))
     X = places[-max(_COMPARED, n_latest) :]
-    Z = X[-1] + 1.0 + np.arange(min(steps, _COMPARED))
+    Z = X[-1] + 1.0 + np.unique(np.linspace(0, steps - 1, min(steps, _COMPARED_STEPS)).round())
     latest = np.flatnonzero(np.isin(X, np.round(used)))
     report = compare(kernel, X[:, None], Z[:, None], Composite([(latest, 1.0)]))
     excess = report.excess_mse.mean() / report.exact_variance.mean()
@@ -198,6 +231,9 @@ def _write(results: _Results, history: "pd.Series", title: str | None, out: Path
     from compositegp.storage import write_atomically
 
     files = {"table": out / "forecast.csv", "picture": out / "forecast.png"}
+    if results.averages is not None:
+        files["averages"] = out / f"forecast_by_{results.averages.index.name}.csv"
+        write_atomically(files["averages"], results.averages.to_csv(float_format="%.10g").encode())
     write_atomically(files["table"], results.forecast.to_csv(float_format="%.10g").encode())
     zone = results.forecast.index.tz
     picture = draw_forecast(
@@ -214,6 +250,10 @@ def _print(results: _Results, files: dict[str, Path], as_json: bool) -> None:
     """Print the results for people or for programs."""
     with Output(as_json) as output:
         output.frame(results.forecast, results.forecast.index.name)
+        if results.averages is not None:
+            output.line(f"\naverages by {results.averages.index.name}:")
+            output.frame(results.averages, results.averages.index.name)
+            output.result("averages", results.averages)
         output.line("\n" + "\n".join(results.model))
         output.line("\n" + results.cost)
         if results.scores is not None:

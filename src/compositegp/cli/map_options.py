@@ -27,6 +27,10 @@ Latent = Annotated[
 ]
 PictureFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the map into this PNG file.")]
 
+ReportFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write one HTML page with pictures, model and scores.")
+]
+
 
 def sphere_of(choice: str) -> bool | str:
     """The option as the functions take it."""

@@ -58,6 +58,7 @@ def run(
     predict has the target, the predictions are scored.
     """
     _check_options(train, target, predict, model, log, save, level, validate)
+    from compositegp.cli.resources import check_model_file, check_output_file, saving
     from compositegp.cli.table_columns import read_training_table
     from compositegp.cli.table_model import TableModel
     from compositegp.cli.text_format import TextFormat
@@ -75,6 +76,11 @@ def run(
         table_model = TableModel(target, training.columns, regressor)
     else:
         raise UsageError("give the file to learn from and --target, or a saved model by --model.")
+    inputs = [train, predict, model]
+    if predict is not None:
+        check_output_file(out, "--out", inputs)
+    if save is not None:
+        check_model_file(save, inputs)
     # The rows to predict are read and checked before learning, which may take long.
     rows = None if predict is None else _read_rows(table_model, predict, text_format)
     if training is not None:
@@ -88,7 +94,8 @@ def run(
             output.line(repr(report))
             output.result("validation", report.table)
         if save is not None:
-            table_model.save(save)
+            with saving(save):
+                table_model.save(save)
             files["model"] = save
         if rows is not None:
             _predict(table_model, rows, level, out, output)

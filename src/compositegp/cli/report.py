@@ -35,6 +35,7 @@ def render_report(
     model: Sequence[str],
     notes: Sequence[str],
     cost: str,
+    averages: pd.DataFrame | None = None,
 ) -> str:
     """Render the page of `forecast --report`.
 
@@ -52,6 +53,8 @@ def render_report(
         What is to be known about the series.
     cost : str
         What the approximation costs.
+    averages : pandas DataFrame or None
+        Of the forecast over days or other periods, if they were asked for.
 
     Returns
     -------
@@ -65,6 +68,7 @@ def render_report(
         title=title,
         picture=base64.b64encode(picture).decode(),
         forecast=HtmlTable.of(forecast, "time"),
+        averages=None if averages is None else HtmlTable.of(averages, str(averages.index.name)),
         scores=None if scores is None else HtmlTable.of(scores, "method"),
         model=model,
         notes=notes or ["no gaps, no duplicates, no missing values"],

@@ -8,7 +8,7 @@ import pandas as pd
 
 from compositegp.backend import Floats
 from compositegp.cli.output import CommandError, note
-from compositegp.cli.tables import AS_FOUND, number_column, read_table, read_table_and_format
+from compositegp.cli.tables import AS_FOUND, number_column, read_table, read_table_and_format, target_column
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import ANY_FORMAT, TimeFormat, time_column
 from compositegp.forecasting import Timeline, in_utc
@@ -49,7 +49,7 @@ def read_series(
     known = ~times.isna()
     if not known.all():
         note(f"{int((~known).sum())} of {len(known)} rows of {path} have no time. They are left out.")
-    values = pd.Series(number_column(table, target, path).to_numpy(), index=times, name=target)[known]
+    values = pd.Series(target_column(table, target, path), index=times, name=target)[known]
     columns = {name: number_column(table, name, path).to_numpy() for name in extra}
     frame = pd.DataFrame(columns, index=times)[known] if extra else None
     return SeriesFile(values, frame, text_format, time_format)

@@ -113,7 +113,7 @@ def read_lines(path: Path | None, follow: bool, encoding: str | None, signals: S
         if signals.received is None and stat.S_ISREG(path.stat().st_mode):
             yield from _followed_lines(path, encoding, signals)
             return
-    if signals.received is None:
+    if signals.received is None or path is None:
         splitter = LineSplitter(encoding)
         with open(path or _standard_input(), "rb", buffering=0, closefd=path is not None) as file:
             for chunk in _chunks(file.fileno(), signals):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from compositegp.cli.output import CommandError, note
 from compositegp.cli.stream_input import LONGEST_LINE, Line
-from compositegp.cli.text_format import SEPARATORS, TextFormat, is_decimal_comma
+from compositegp.cli.text_format import SEPARATORS, TextFormat, is_decimal_comma, trimmed
 from compositegp.cli.time_columns import TimeFormat
 from compositegp.forecasting import in_utc
 
@@ -85,23 +85,23 @@ class RowParser:
         if not line.is_whole:
             raise ValueError("its end is missing")
         cells = self._cells(line.text, self._separator)
-        if not cells:
+        if not any(cells):
             return None
         if line.number == 1:
             cells = self._begin(line.text, cells)
         if self._is_header(cells):
-            self._positions, self._width = [cells.index(name) for name in self._names], len(cells)
+            self._positions = [cells.index(name) for name in self._names]
+            self._width = len(trimmed(cells))
             return None
-        if len(cells) > self._width:
+        if len(trimmed(cells)) > self._width:
             raise ValueError(
                 f"it has {len(cells)} cells, and {self._width} are expected; give --separator or --decimal if "
                 "its cells or decimals are written otherwise"
             )
-        if len(cells) <= self._positions[0]:
-            raise ValueError(f"it has {len(cells)} cell(s)")
-        if len(cells) == 1 and self._width > 1 and self._separator not in line.text:
-            raise ValueError("it has 1 cell(s); give --separator if its cells are separated otherwise")
-        time_text, *numbers = (cells[p] if p < len(cells) else "" for p in self._positions)
+        if len(cells) <= max(self._positions):
+            hint = "; give --separator if its cells are separated otherwise" if len(cells) == 1 else ""
+            raise ValueError(f"it has {len(cells)} cell(s), and {self._width} are expected{hint}")
+        time_text, *numbers = (cells[position] for position in self._positions)
         stamp = self._time_format.read(time_text)
         if (stamp.tz is not None) != self._has_zone:
             have = "a time zone, and the model's series has none" if stamp.tz is not None else "no time zone"
@@ -115,14 +115,10 @@ class RowParser:
         return Row(in_utc(pd.DatetimeIndex([stamp]))[0], value, tuple(extra))
 
     def _cells(self, text: str, separator: str) -> list[str]:
-        """Cells of a line, without the empty ones at its end."""
         try:
-            cells = [cell.strip() for cell in next(csv.reader([text], delimiter=separator), [])]
+            return [cell.strip() for cell in next(csv.reader([text], delimiter=separator), [])]
         except csv.Error as error:
             raise ValueError(f"it is not CSV ({error})") from error
-        while cells and not cells[-1]:
-            cells.pop()
-        return cells
 
     def _is_header(self, cells: list[str]) -> bool:
         return set(self._names) <= set(cells)

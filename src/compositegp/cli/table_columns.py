@@ -11,8 +11,10 @@ from sklearn.preprocessing import OneHotEncoder
 
 from compositegp.backend import Floats
 from compositegp.cli.output import CommandError, note
+from compositegp.cli.resources import require_memory
 from compositegp.cli.tables import (
     AS_FOUND,
+    are_all_numbers,
     complete_number_column,
     complete_text_column,
     has_numbers,
@@ -24,6 +26,8 @@ from compositegp.cli.tables import (
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import looks_like_times
 
+_ROWS_TOGETHER = 512  # a segment of the default size and as many rows that it is conditioned on
+_FEW_LEVELS = 20  # different texts that can always be categories
 _MOST_LEVELS = 200  # different texts in a column that can be categories
 _MOST_NAMES = 5  # unknown levels that a note lists
 
@@ -55,10 +59,11 @@ class TableColumns:
                 numbers.append(name)
             else:
                 levels[name] = sorted(values.unique())
-                if len(levels[name]) > _MOST_LEVELS:
+                if len(levels[name]) > min(_MOST_LEVELS, max(_FEW_LEVELS, len(values) // 2)):
                     raise CommandError(
-                        f"column {name!r} of {path} has {len(levels[name])} different texts, and at most "
-                        f"{_MOST_LEVELS} can be categories. Leave the column out, or replace the texts by numbers."
+                        f"column {name!r} of {path} has {len(levels[name])} different texts in {len(values)} rows, "
+                        f"too many for categories (at most {_MOST_LEVELS}, and one for every two rows). Leave the "
+                        "column out, or replace the texts by numbers."
                     )
         if not numbers and not levels:
             raise CommandError(f"{path} has no column to learn from: each has the same value in every row.")
@@ -124,8 +129,11 @@ class TrainingTable(NamedTuple):
 
 def read_training_table(path: str | Path, target: str, text_format: TextFormat = AS_FOUND) -> TrainingTable:
     """Read a file to learn from. Rows without a target are left out with a note; an empty input cell is an error."""
-    table = read_table(path, text_format)
+    table = read_table(
+        path, text_format, check_shape=lambda n_rows, n_columns: _check_width(n_columns - 1, n_rows, path)
+    )
     y = target_column(table, target, path)
+    _check_width(len(table.columns) - 1, len(y), path)
     inputs = _complete_inputs(table.drop(columns=target), target, path)
     known = ~np.isnan(y)
     if known.sum() < 2 or not np.ptp(y[known]):
@@ -135,7 +143,17 @@ def read_training_table(path: str | Path, target: str, text_format: TextFormat =
         note(f"{int((~known).sum())} of {len(y)} rows of {path} have no {target!r}. They are left out.")
         inputs = inputs[known]
     columns = TableColumns.of_inputs(inputs, path)
+    _check_width(columns.width, len(inputs), path)
     return TrainingTable(columns, inputs[[*columns.numbers, *columns.levels]], y[known])
+
+
+def _check_width(width: int, n_rows: int, path: str | Path) -> None:
+    """Refuse more columns than there is memory for.
+
+    Learning takes some square matrices of the columns and, for each column, one of the rows that are factored together.
+    """
+    n_bytes = 8.0 * (3 * width**2 + width * min(n_rows, _ROWS_TOGETHER) ** 2)
+    require_memory(n_bytes, f"learning from the {width:,} columns of {path}", "Leave columns out.")
 
 
 def _complete_inputs(table: pd.DataFrame, target: str, path: str | Path) -> pd.DataFrame:
@@ -144,7 +162,7 @@ def _complete_inputs(table: pd.DataFrame, target: str, path: str | Path) -> pd.D
         raise CommandError(f"{path} has no column besides {target!r} to predict from.")
     cells = {}
     for name in table.columns:
-        if has_numbers(table[name]):
+        if has_numbers(table[name]) or are_all_numbers(table[name]):
             cells[name] = complete_number_column(table, name, path)
             continue
         if has_times(table[name]) or looks_like_times(table[name]):

@@ -1,7 +1,7 @@
 """Tables from CSV files, compressed or not, and Parquet files; every error names the file, the column and the row."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ import pandas as pd
 
 from compositegp.backend import Floats
 from compositegp.cli.output import CommandError, note, require_packages
-from compositegp.cli.text_format import TextFormat, find_layout, is_decimal_comma
+from compositegp.cli.text_format import Layout, TextFormat, find_layout, is_decimal_comma
 
 AS_FOUND = TextFormat()  # everything about the text of a file is found in it
+_LARGEST = 1e150  # of an input; the square of a larger one is not finite
 _MOST_CHARACTERS = 60  # of a cell that an error shows
 _MOST_NAMES = 12  # column names that an error lists
 
@@ -24,6 +25,7 @@ def read_table(
     *,
     text_columns: Sequence[str] = (),
     keep_blank_lines: bool = False,
+    check_shape: Callable[[int, int], None] | None = None,
 ) -> pd.DataFrame:
     """Read a table with at least one row; the names of its columns are strings.
 
@@ -36,8 +38,16 @@ def read_table(
         Columns of a CSV file that stay text.
     keep_blank_lines : bool
         A blank line is a row of empty cells; it always is in a file of one column.
+    check_shape : callable, optional
+        Called with the number of rows and of columns of a CSV file before its cells are read.
     """
-    return read_table_and_format(path, text_format, text_columns=text_columns, keep_blank_lines=keep_blank_lines)[0]
+    return read_table_and_format(
+        path,
+        text_format,
+        text_columns=text_columns,
+        keep_blank_lines=keep_blank_lines,
+        check_shape=check_shape,
+    )[0]
 
 
 def read_table_and_format(
@@ -46,6 +56,7 @@ def read_table_and_format(
     *,
     text_columns: Sequence[str] = (),
     keep_blank_lines: bool = False,
+    check_shape: Callable[[int, int], None] | None = None,
 ) -> tuple[pd.DataFrame, TextFormat]:
     """Read a table as `read_table` does, and tell how its file is written."""
     file = Path(path)
@@ -60,11 +71,17 @@ def read_table_and_format(
         if is_parquet:
             table = pd.read_parquet(file)
         else:
-            table, text_format = _read_csv(file, text_format, text_columns, keep_blank_lines)
+            layout = find_layout(file, text_format)
+            if check_shape is not None:
+                check_shape(layout.n_rows, len(layout.names))
+            table, text_format = _read_csv(file, layout, text_format, text_columns, keep_blank_lines)
     except (CommandError, MemoryError):
         raise
     except Exception as error:  # the readers raise many kinds for a file of another format
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        unclosed = re.search(r"EOF inside string starting at row (\d+)", reason)
+        if unclosed is not None:
+            reason = f"a quote that begins near row {unclosed[1]} does not end."
         kind = "Parquet" if is_parquet else "CSV"
         raise CommandError(f"{path} cannot be read as {kind}: {reason}") from error
     # A filtered table keeps the row numbers of the table that it is from: drop them, but keep a named index.
@@ -77,9 +94,8 @@ def read_table_and_format(
 
 
 def _read_csv(
-    path: Path, given: TextFormat, text_columns: Sequence[str], keep_blank_lines: bool
+    path: Path, layout: Layout, given: TextFormat, text_columns: Sequence[str], keep_blank_lines: bool
 ) -> tuple[pd.DataFrame, TextFormat]:
-    layout = find_layout(path, given)
     if not layout.names:
         raise CommandError(f"{path} is empty.")
     keep_blank_lines = keep_blank_lines or len(layout.names) == 1
@@ -115,9 +131,10 @@ def _replace_decimal_commas(table: pd.DataFrame, text_columns: Sequence[str], pa
     if not found:
         return "."
     first = next(iter(found))
-    points = [name for name in table.columns if name not in found and _has_fractions(table[name])]
+    points = [name for name in table.columns if _has_points(table[name], name in found)]
     if points or all(cells.map(_may_be_thousands).all() for cells in found.values()):
         other = f" and column {points[0]!r} decimal points" if points else ""
+        other = " beside decimal points" if points[:1] == [first] else other
         raise CommandError(
             f"column {first!r} of {path} has commas in its numbers, such as {found[first].iloc[0]!r}{other}. Give "
             "--decimal ',' if they are decimal commas; otherwise remove them."
@@ -129,6 +146,11 @@ def _replace_decimal_commas(table: pd.DataFrame, text_columns: Sequence[str], pa
         table[name] = converted if not (converted.isna() & table[name].notna()).any() else numbers
     note(f"the numbers of {path} have decimal commas")
     return ","
+
+
+def _has_points(cells: pd.Series, is_text: bool) -> bool:
+    """Whether some numbers of a column have decimal points: of a column of texts, or one of numbers."""
+    return bool(cells.astype(str).str.fullmatch(r"\s*[+-]?\d*\.\d+\s*").any()) if is_text else _has_fractions(cells)
 
 
 def _may_be_thousands(cell: str) -> bool:
@@ -145,7 +167,8 @@ def column(table: pd.DataFrame, name: str, path: str | Path) -> pd.Series:
     """One column of a table."""
     if name not in table.columns:
         names = ", ".join(table.columns[:_MOST_NAMES]) + (", …" if len(table.columns) > _MOST_NAMES else "")
-        raise CommandError(f"{path} has no column {name!r}; it has {names}.")
+        hint = " Its first line must have the names of the columns." if any(map(_is_data, table.columns)) else ""
+        raise CommandError(f"{path} has no column {name!r}; it has {names}.{hint}")
     return table[name]
 
 
@@ -157,7 +180,8 @@ def number_column(table: pd.DataFrame, name: str, path: str | Path) -> pd.Series
     converted = pd.to_numeric(values, errors="coerce")
     wrong = (converted.isna() & ~is_empty(values)).to_numpy()
     if wrong.any():
-        raise _text_among_numbers(values, wrong, name, path)
+        remedy = "Correct it, or leave the cell empty if the value was not observed."
+        raise _text_among_numbers(values, wrong, name, path, remedy)
     return converted.astype(float)
 
 
@@ -173,6 +197,7 @@ def complete_number_column(table: pd.DataFrame, name: str, path: str | Path) -> 
     values = number_column(table, name, path)
     _refuse(values.isna(), "empty cell(s)", name, path)
     _refuse(~np.isfinite(values), "infinite value(s)", name, path)
+    _refuse(values.abs() > _LARGEST, "value(s) that are too large to compute with", name, path)
     return values
 
 
@@ -200,22 +225,34 @@ def is_empty(values: pd.Series) -> pd.Series:
     return values.isna() | (values.astype("string").str.strip() == "").fillna(False).astype(bool)
 
 
+def are_all_numbers(values: pd.Series) -> bool:
+    """Whether every cell of a column of text or objects, such as decimals of a Parquet file, is a number or empty."""
+    cells = values[~is_empty(values)]
+    return bool(len(cells)) and not has_times(values) and bool(pd.to_numeric(cells, errors="coerce").notna().all())
+
+
 def refuse_text_among_numbers(values: pd.Series, name: str, path: str | Path) -> None:
     """Raise an error for a column of text in which most cells are numbers: it names the first that is not."""
     there = ~is_empty(values)
     wrong = (pd.to_numeric(values, errors="coerce").isna() & there).to_numpy()
     if 0 < wrong.sum() < there.sum() / 2:
-        raise _text_among_numbers(values, wrong, name, path)
+        remedy = "Correct it or, if the column has categories, write all of them as text, such as c1 for 1."
+        raise _text_among_numbers(values, wrong, name, path, remedy)
 
 
-def _text_among_numbers(values: pd.Series, wrong: Any, name: str, path: str | Path) -> CommandError:
+def _text_among_numbers(values: pd.Series, wrong: Any, name: str, path: str | Path, remedy: str) -> CommandError:
     first = int(np.argmax(wrong))
     cell = str(values.iloc[first])
     hint = " If it has a decimal comma, give --decimal ','." if is_decimal_comma(cell) else ""
     return CommandError(
         f"column {name!r} of {path} has text where numbers should be: {cell[:_MOST_CHARACTERS]!r} in row {first + 1} "
-        f"({int(wrong.sum())} such rows). Correct it, or leave the cell empty if the value was not observed.{hint}"
+        f"({int(wrong.sum())} such row(s)). {remedy}{hint}"
     )
+
+
+def _is_data(name: str) -> bool:
+    """Whether the name of a column is rather a number or a date."""
+    return re.match(r"[+-]?\d+[-.:/\d]", name) is not None
 
 
 def _refuse(wrong: Any, what: str, name: str, path: str | Path) -> None:

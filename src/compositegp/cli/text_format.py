@@ -130,7 +130,9 @@ def _separator(sample: str, path: Path) -> str:
     end = sample.rfind("\n") + 1 if len(sample) == _SAMPLE else len(sample)
     widths = {}
     for separator in SEPARATORS:
-        rows = [_trimmed(row) for row in csv.reader(io.StringIO(sample[: end or None]), delimiter=separator)]
+        rows = [
+            trimmed(row) for row in csv.reader(io.StringIO(sample[: end or None], newline=""), delimiter=separator)
+        ]
         widths[separator] = [len(row) for row in rows if row]
     fitting = [
         separator
@@ -146,12 +148,12 @@ def _separator(sample: str, path: Path) -> str:
 
 
 def _measure(file: Any, separator: str, path: Path) -> Layout:
-    """Read all rows; a row with more cells than the header is an error."""
+    """Read all rows; a row that does not have as many cells as the header is an error."""
     reader = csv.reader(file, delimiter=separator)
     names: list[str] = []
-    n_before = n_rows = n_blank = 0
+    n_before = n_rows = n_blank = n_read = 0
     for row in reader:
-        cells = _trimmed(row)
+        cells = trimmed(row)
         if not names:
             names, n_before = cells, n_before if cells else reader.line_num
         elif not row or (len(row) == 1 and row[0].isspace()):
@@ -162,12 +164,22 @@ def _measure(file: Any, separator: str, path: Path) -> Layout:
                 f"that contain {separator!r} in quotes, or, where cells are separated or decimals are written "
                 "otherwise, give --separator and --decimal."
             )
+        elif len(row) < len(names):
+            if reader.line_num > n_read + 1:
+                raise CommandError(
+                    f"{path} cannot be read as CSV: a quote that begins in line {n_read + 1} does not end."
+                )
+            raise CommandError(
+                f"line {reader.line_num} of {path} has {len(row)} cell(s), and the header has {len(names)}: it is cut "
+                f"off, or its last cells are empty. Write empty cells with their {separator!r}."
+            )
         else:
             n_rows, n_blank = n_rows + n_blank + 1, 0
+        n_read = reader.line_num
     return Layout(TextFormat(), names, n_before, n_rows)
 
 
-def _trimmed(row: list[str]) -> list[str]:
+def trimmed(row: list[str]) -> list[str]:
     """The cells of a row without the empty ones at its end."""
     end = len(row)
     while end and not row[end - 1].strip():

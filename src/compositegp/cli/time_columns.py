@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from compositegp.cli.output import CommandError, note
+from compositegp.cli.output import CommandError
 from compositegp.cli.tables import column, has_times, is_empty
 
 _OFFSET = re.compile(r":\d\d(?:\.\d+)?\s*(?:Z|[+-]\d\d(?::?\d\d)?)$")
@@ -15,10 +15,14 @@ _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)|^\d{8}(?:T?\d{4,6})?(?:\D|$)")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)(.*)", re.DOTALL)
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)(.*)", re.DOTALL)
 _SHORT_HOUR = re.compile(r"[T,\s]+(\d)(?=:\d\d)")
+_HALF_DAY = re.compile(r"(\d{1,2})(:\d\d(?::\d\d(?:\.\d+)?)?)\s*([ap])\.?m\b\.?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d*\.?\d+(?:[eE][+-]?\d+)?")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?!\d)")
 _MONTH = re.compile(r"(?<![a-z])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b", re.IGNORECASE)
-_DATE_LIKE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d)|\d{1,2}:\d{2}(?!\d)|\d{8}T\d{4,6}")
+_DATE_LIKE = re.compile(
+    r"\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)|\d{1,2}([-/.])\d{1,2}\2\d{4}(?!\d)|\d{1,2}/\d{1,2}/\d\d(?!\d)"
+    r"|\d{1,2}:\d{2}(?!\d)|\d{8}T\d{4,6}"
+)
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ class TimeFormat:
                 stamp = pd.to_datetime(text, format=self.pattern)
             else:
                 stamp = _parse(self._in_iso_order(text))
-        except _UnclearTimeError:
-            raise
+        except _UnclearTimeError as error:
+            raise ValueError(str(error)) from error
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(f"{text[:60]!r} is not a time") from error
         if stamp is pd.NaT:
@@ -94,7 +98,7 @@ class TimeFormat:
         try:
             if self.pattern is not None:
                 return pd.DatetimeIndex(pd.to_datetime(text, format=self.pattern, utc=utc))
-            return _parse_all(text.map(self._in_iso_order), utc, name, path)
+            return _parse_all(text.map(self._in_iso_order), utc)
         except (ValueError, TypeError, OverflowError) as error:
             for row, cell in enumerate(text):
                 try:
@@ -125,8 +129,9 @@ class TimeFormat:
                     raise _UnclearTimeError(f"{text[:60]!r} is a time without a year of four digits")
                 return text
             year, _, month, day, rest = found.groups()
-        clock = _SHORT_HOUR.sub(r" 0\1", rest, count=1)
-        return f"{year}-{month:0>2}-{day:0>2}{clock}"
+        return (
+            f"{year}-{month:0>2}-{day:0>2}{_SHORT_HOUR.sub(_with_zero, _HALF_DAY.sub(_of_24_hours, rest), count=1)}"
+        )
 
 
 ANY_FORMAT = TimeFormat()  # ISO 8601, or any way that has one meaning
@@ -166,11 +171,28 @@ def time_column(
 def looks_like_times(values: pd.Series) -> bool:
     """Whether most cells of a column of text are dates, times of day or both."""
     cells = values[~is_empty(values)].astype(str).str.strip()
-    return bool(len(cells)) and bool(cells.map(lambda cell: _DATE_LIKE.match(cell) is not None).mean() > 0.5)
+    return bool(len(cells)) and bool(cells.map(_is_date_or_time).mean() > 0.5)
+
+
+def _is_date_or_time(text: str) -> bool:
+    is_named = text[-1:].isdigit() and _MONTH.search(text) is not None and _YEAR.search(text) is not None
+    return is_named or _DATE_LIKE.match(text) is not None
 
 
 class _UnclearTimeError(ValueError):
     """A time that can be read in several ways; the message says why."""
+
+
+def _of_24_hours(clock: re.Match[str]) -> str:
+    """A time of day, such as 1:05 PM, as 13:05; one that there is not stays as it is."""
+    hour = int(clock[1])
+    if not 1 <= hour <= 12:
+        return clock[0]
+    return f"{hour % 12 + 12 * (clock[3].lower() == 'p'):02d}{clock[2]}"
+
+
+def _with_zero(hour: re.Match[str]) -> str:
+    return f" 0{hour[1]}"
 
 
 def _hint(time_format: TimeFormat) -> str:
@@ -190,7 +212,7 @@ def _parse(text: str) -> pd.Timestamp:
         return pd.to_datetime(text, format="mixed")
 
 
-def _parse_all(text: pd.Series, utc: bool, name: str, path: str | Path) -> pd.DatetimeIndex:
+def _parse_all(text: pd.Series, utc: bool) -> pd.DatetimeIndex:
     """Times in ISO 8601 or, failing that, in a format that pandas guesses; their dates have one meaning already."""
     if not text.str.contains(r"\d").all():  # pandas knows "now" and "today"
         raise ValueError
@@ -201,15 +223,10 @@ def _parse_all(text: pd.Series, utc: bool, name: str, path: str | Path) -> pd.Da
             raise
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # pandas warns where it guesses a format for each time
+            warnings.simplefilter("error")  # pandas warns where it finds no common format
             return pd.DatetimeIndex(pd.to_datetime(text, utc=utc))
     except (ValueError, TypeError, UserWarning):
-        times = pd.DatetimeIndex(pd.to_datetime(text, utc=utc, format="mixed"))
-    note(
-        f"the times in column {name!r} of {path} have no common format; each was read on its own. Write times as "
-        "2024-01-31 14:00 to be sure."
-    )
-    return times
+        return pd.DatetimeIndex(pd.to_datetime(text, utc=utc, format="mixed"))
 
 
 def _has_whole_date(text: str) -> bool:

@@ -1,6 +1,6 @@
 """Composites: every quantity is a weighted sum, over small sets of points, of that quantity in an exact GP."""
 
-from compositegp.composite.block_vecchia import CONDITIONING_SIZE, conditioning_sets, nearest_earlier
+from compositegp.composite.block_vecchia import CONDITIONING_SIZE, EarlierPoints, conditioning_sets
 from compositegp.composite.evidence import Evidence, collect_evidence, loadings, resolvable, too_much_evidence
 from compositegp.composite.factors import FactoredStack, batches, factor_covariance, factor_stacks
 from compositegp.composite.fisher import fisher_information
@@ -23,6 +23,7 @@ __all__ = [
     "SCHEMES",
     "SEGMENT_SIZE",
     "Composite",
+    "EarlierPoints",
     "Evidence",
     "FactoredStack",
     "Influence",
@@ -42,7 +43,6 @@ __all__ = [
     "fisher_information",
     "group_by_place",
     "loadings",
-    "nearest_earlier",
     "partition",
     "resolvable",
     "restrict",

@@ -1,5 +1,8 @@
 """Conditioning sets: for each segment, the earlier points that it is most dependent on."""
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
@@ -18,7 +21,9 @@ _POOL = 8  # candidates for each wanted point: the points nearest to the center 
 _MANY_POINTS = 20_000  # with more points than this, candidates are looked for in cells, not among all the points
 _MANY_SEGMENTS = 128  # with fewer segments than this, building the cells costs more than it saves
 _CELL = 256  # points in a cell, at most
-_MARGIN = 12.0  # points looked at in the nearest cells, for each wanted point: a near cell may have far points
+_MARGIN = 16.0  # points looked at in the nearest cells, for each wanted point: a near cell may have far points
+_SEEN = 32  # points of a cell that stand for it
+_LOCAL = 0.5  # variance inside segments, over that of all the points, under which segments are local
 _ROWS = 2**14  # candidates whose distances to a segment are held at once
 
 
@@ -65,83 +70,130 @@ def conditioning_sets(
     largest = max((int(part.max(initial=-1)) for part in parts), default=-1)
     if largest >= len(points):
         raise ValueError(f"segments name point {largest}, but X has only {len(points)} points.")
-    if kernel is not None:
-        points = in_length_scales(check_kernel(kernel), points)
+    known = None if kernel is None else check_kernel(kernel)
     numbers = np.arange(len(parts)) if only is None else np.asarray(only)
-    return nearest_earlier(points, parts, size, numbers)
+    return EarlierPoints(points, parts, size).of(numbers, known)
 
 
-def nearest_earlier(points: Floats, segments: list[Indices], size: int, numbers: Indices) -> list[Indices]:
-    """Nearest earlier points of some segments, from values that have been checked: see `conditioning_sets`."""
-    order = np.concatenate([*segments, np.empty(0, dtype=np.intp)])
-    finder = _Finder(points[order], size, len(segments))
-    starts = np.concatenate([[0], np.cumsum([len(part) for part in segments])])
-    return [np.sort(order[finder.find(starts[number], starts[number + 1])]) for number in numbers]
+class EarlierPoints:
+    """Finds the nearest earlier points of segments, of as many or as few of them as are asked for.
 
+    With many points the candidates are those of the cells around a segment: the segments themselves where these are
+    local, else cells that are made once. So neither memory nor time depends on the points that are not asked for.
 
-class _Finder:
-    """Finds, for a run of points in an ordered set, the nearest points before it."""
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    segments : list of int arrays
+    size : int
+        Points in a conditioning set, at most.
+    """
 
-    def __init__(self, points: Floats, size: int, n_segments: int) -> None:
-        self._points = points - points.mean(axis=0) if len(points) else points
-        self._half_squares = 0.5 * np.einsum("nd,nd->n", self._points, self._points)
-        self._size = size
-        worth_it = len(points) > _MANY_POINTS and n_segments > _MANY_SEGMENTS and size > 0
-        self._cells = _Cells(self._points) if worth_it else None
+    def __init__(self, X: Floats, segments: list[Indices], size: int) -> None:
+        self._X, self._segments, self._size = X, segments, size
+        self._starts = np.concatenate([[0], np.cumsum([len(part) for part in segments])]).astype(np.intp)
 
-    def find(self, start: int, stop: int) -> Indices:
-        """Positions of the points before `start` that are nearest to the points from `start` to `stop`."""
-        own = self._points[start:stop]
-        if start <= self._size:
-            return np.arange(start)
-        if self._size == 0 or not len(own):
-            return np.arange(0)
-        pool = self._around(own.mean(axis=0), start)
+    def of(self, numbers: Indices, kernel: Kernel | None) -> list[Indices]:
+        """Conditioning sets of some segments, ascending, by the length scales of a kernel."""
+
+        def scaled(rows: Indices) -> Floats:
+            return self._X[rows] if kernel is None else in_length_scales(kernel, self._X[rows])
+
+        by_cells = self._starts[-1] > _MANY_POINTS and len(self._segments) > _MANY_SEGMENTS and self._size > 0
+        cells = self._cells.seen_by(scaled) if by_cells else None
+        order, points = np.empty(0, dtype=np.intp), np.empty((0, self._X.shape[1]))
+        if cells is None and len(numbers):
+            order = np.concatenate([*self._segments[: int(max(numbers)) + 1], order])
+            points = scaled(order)
+        found = []
+        for number in map(int, numbers):
+            start, stop = self._starts[number], self._starts[number + 1]
+            if start <= self._size:
+                found.append(np.sort(np.concatenate([*self._segments[:number], np.empty(0, dtype=np.intp)])))
+            elif self._size == 0 or start == stop:
+                found.append(np.arange(0))
+            elif cells is not None and start > _POOL**2 * self._size:
+                own = scaled(self._segments[number])
+                pool = cells.around(own.mean(axis=0), number, int(start), _POOL * self._size)
+                found.append(np.sort(pool[self._chosen(scaled(pool), own)]))
+            else:
+                before = order[:start] if len(order) else np.concatenate(self._segments[:number])
+                earlier = points[:start] if len(order) else scaled(before)
+                own = points[start:stop] if len(order) else scaled(self._segments[number])
+                found.append(np.sort(before[self._chosen(earlier, own)]))
+        return found
+
+    def _chosen(self, earlier: Floats, own: Floats) -> Indices:
+        """Positions of those earlier points that are nearest to any point of a segment, of those near its center."""
+        pool, wanted = np.arange(len(earlier)), _POOL * self._size
+        if len(earlier) > wanted:
+            pool = np.argpartition(_half_squares(earlier - own.mean(axis=0)), wanted)[:wanted]
+        near = earlier[pool]
         distances = np.concatenate(
-            [
-                cdist(self._points[pool[row : row + _ROWS]], own, "sqeuclidean").min(axis=1)
-                for row in range(0, len(pool), _ROWS)
-            ]
+            [cdist(near[row : row + _ROWS], own, "sqeuclidean").min(axis=1) for row in range(0, len(near), _ROWS)]
         )
-        return pool[np.argpartition(distances, self._size)[: self._size]]
+        return pool[np.argpartition(distances, self._size)[: self._size]] if len(pool) > self._size else pool
 
-    def _around(self, center: Floats, start: int) -> Indices:
-        """Positions, before `start`, of the points nearest to a center."""
-        wanted = _POOL * self._size
-        if start <= wanted:
-            return np.arange(start)
-        if self._cells is not None and start > _POOL * wanted:
-            nearby = self._cells.around(center, start, wanted)
-        else:
-            nearby = np.arange(start)
-        # Half the squared distance, minus a constant.
-        from_center = self._half_squares[nearby] - self._points[nearby] @ center
-        return nearby[np.argpartition(from_center, wanted)[:wanted]] if len(nearby) > wanted else nearby
+    @cached_property
+    def _cells(self) -> "_Cells":
+        own = _Cells(self._segments, None)
+        if own.are_local(self._X):
+            return own
+        order = np.concatenate(self._segments)
+        spreads = self._X.std(axis=0)
+        cells = partition(self._X[order] / np.where(spreads > 0, spreads, 1.0), _CELL)
+        rank = np.empty(len(self._X), dtype=np.intp)
+        rank[order] = np.arange(len(order))
+        return _Cells([order[cell] for cell in cells], rank)
 
 
 class _Cells:
-    """Points in small local cells, each with its bounding box; works for any number of columns."""
+    """Sets of points that are near each other, each known by the bounding box of a few of its points.
 
-    def __init__(self, points: Floats) -> None:
-        cells = partition(points, _CELL)
-        self._count = len(points)
-        self._members = np.concatenate(cells)
-        self._stops = np.cumsum([len(cell) for cell in cells])
-        self._starts = self._stops - [len(cell) for cell in cells]
-        inside = points[self._members]
-        self._low, self._high = (bound.reduceat(inside, self._starts) for bound in (np.minimum, np.maximum))
+    Parameters
+    ----------
+    members : list of int arrays
+    rank : int array or None
+        The position of each point in the order of the segments; None where the cells are the segments.
+    """
 
-    def around(self, center: Floats, start: int, wanted: int) -> Indices:
-        """At least `wanted` positions before `start`, from the cells nearest to a center."""
-        outside = np.maximum(self._low - center, 0.0) + np.maximum(center - self._high, 0.0)
-        middle = 0.5 * (self._low + self._high) - center
+    def __init__(self, members: list[Indices], rank: Indices | None) -> None:
+        self._members, self._rank = members, rank
+        steps = np.linspace(0, 1, _SEEN, endpoint=False)
+        self._seen = np.stack([cell[(steps * len(cell)).astype(np.intp)] for cell in members])
+        self._low, self._high = np.empty((0, 0)), np.empty((0, 0))
+
+    def are_local(self, X: Floats) -> bool:
+        """Whether points of a cell are nearer to each other than to points of other cells."""
+        seen = X[self._seen]
+        inside, whole = seen.var(axis=1).mean(axis=0), seen.reshape(-1, X.shape[1]).var(axis=0)
+        varies = whole > 0
+        return bool(np.mean(inside[varies] / whole[varies]) < _LOCAL) if varies.any() else True
+
+    def seen_by(self, scaled: Callable[[Indices], Floats]) -> "_Cells":
+        """The same cells with bounding boxes in the length scales of a kernel."""
+        points = scaled(self._seen.ravel()).reshape(*self._seen.shape, -1)
+        self._low, self._high = points.min(axis=1), points.max(axis=1)
+        return self
+
+    def around(self, center: Floats, number: int, start: int, wanted: int) -> Indices:
+        """At least `wanted` points of the segments before one, from the cells nearest to its center."""
+        n_cells = number if self._rank is None else len(self._members)
+        low, high = self._low[:n_cells], self._high[:n_cells]
+        outside = np.maximum(low - center, 0.0) + np.maximum(center - high, 0.0)
         # By the distance of the bounding box; cells that hold the center, by the distance of their middle.
-        order = np.lexsort(((middle**2).sum(axis=1), (outside**2).sum(axis=1)))
-        count = int(np.ceil(_MARGIN * wanted / _CELL * self._count / start)) + 1
+        order = np.lexsort((_half_squares(0.5 * (low + high) - center), _half_squares(outside)))
+        mean_size = sum(len(self._members[cell]) for cell in order[:64]) / min(64, n_cells)
+        share = 1.0 if self._rank is None else start / len(self._rank)
+        count = int(np.ceil(_MARGIN * wanted / (mean_size * share))) + 1
         while True:
-            near = order[:count]
-            members = np.concatenate([self._members[self._starts[cell] : self._stops[cell]] for cell in near])
-            earlier = members[members < start]
-            if len(earlier) >= wanted or count >= len(order):
-                return np.sort(earlier)
+            found = np.concatenate([self._members[cell] for cell in order[:count]])
+            if self._rank is not None:
+                found = found[self._rank[found] < start]
+            if len(found) >= wanted or count >= n_cells:
+                return found
             count *= 2
+
+
+def _half_squares(differences: Floats) -> Floats:
+    return np.asarray(0.5 * np.einsum("...d,...d->...", differences, differences))

@@ -8,14 +8,14 @@ from compositegp.backend import Floats, IndexSets
 from compositegp.composite.observations import Observations
 from compositegp.composite.sum_over_terms import total_score
 from compositegp.composite.terms import Composite
-from compositegp.functionals import lift
+from compositegp.functionals import PointsLike, lift
 from compositegp.means import MeanLike
 from compositegp.validation import check_kernel, check_points
 
 
 def fisher_information(
     kernel: Kernel,
-    X: ArrayLike,
+    X: PointsLike,
     composite: Composite | IndexSets | None = None,
     *,
     mean: MeanLike = None,

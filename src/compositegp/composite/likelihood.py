@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 from compositegp.backend import (
     Array,
     Floats,
+    Indices,
     diagonals,
     fetch,
     last_rows_of_inverse,
@@ -42,6 +43,10 @@ class Score(NamedTuple):
         Σ w |S|: each point once in a composite that counts it once.
     jitter : float
         Largest jitter that a covariance needed, relative to its mean diagonal.
+    gradients : array of shape (blocks, p)
+        The gradient of each block: how they scatter says how far the sum can be trusted.
+    numbers : int array of shape (blocks,)
+        The number of each block in the user's list of segments or terms.
     """
 
     log_likelihood: float
@@ -50,6 +55,8 @@ class Score(NamedTuple):
     normal: NormalEquations
     n_points: float
     jitter: float
+    gradients: Floats = np.zeros((0, 0))
+    numbers: Indices = np.zeros(0, dtype=np.intp)
 
     def plus(self, other: "Score") -> "Score":
         """The sum of two scores."""
@@ -60,6 +67,8 @@ class Score(NamedTuple):
             self.normal.plus(other.normal),
             self.n_points + other.n_points,
             max(self.jitter, other.jitter),
+            np.concatenate([self.gradients, other.gradients]),
+            np.concatenate([self.numbers, other.numbers]),
         )
 
 
@@ -107,7 +116,8 @@ def score(
     else:
         fisher = None
     cotangent = _negative_cotangent(stack, rows, conditioned, residuals, weights)
-    gradient = fetch(-xp.sum(linearized.pullback(cotangent), axis=0))
+    gradients = -fetch(linearized.pullback(cotangent))
+    gradient = gradients.sum(axis=0)
     flat = columns.reshape(-1, columns.shape[-1])
     products = fetch((weights.reshape(-1, 1) * flat[:, :q]).mT @ flat)
     return Score(
@@ -117,6 +127,8 @@ def score(
         NormalEquations(products[:, :q], products[:, q:]),
         float(stack.row_weights.sum()),
         float(jitter.max()),
+        gradients,
+        stack.segment_numbers,
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Array, Booleans, Floats, Indices, current_device
 from compositegp.composite.terms import Stack
-from compositegp.functionals import Functionals, lift, lifted_kernel, matching_kernel, matching_mean
+from compositegp.functionals import Functionals, PointsLike, lift, lifted_kernel, matching_kernel, matching_mean
 from compositegp.kernels import noise_variance, with_finite_bounds
 from compositegp.means import MeanLike, MeanModel, as_mean, in_units_of
 from compositegp.validation import check_kernel, check_noise_variance, check_points, check_targets
@@ -53,7 +53,7 @@ class Observations:
     def checked(
         cls,
         kernel: Kernel,
-        X: ArrayLike,
+        X: PointsLike,
         y: ArrayLike,
         *,
         mean: MeanLike,

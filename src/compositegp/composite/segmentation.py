@@ -14,6 +14,7 @@ SCHEMES = ("sequential", "interleaved", "random", "tree")
 SEGMENT_SIZE = 256
 """Default number of observations in a segment."""
 _MANY_COLUMNS = 64  # with more columns than this, cuts are made across single columns only
+_SAMPLE = 4096  # points, at least, by which the widest direction of a larger set is found
 _CLEARLY_WIDER = 1.5  # a cut across the principal direction needs this times the variance of the widest column
 _EQUALLY_WIDE = 1e-9  # relative difference of spreads that is a rounding error
 
@@ -107,26 +108,25 @@ def _tree(points: Floats, n_segments: int) -> list[Indices]:
             continue
         middle = (first + last) // 2
         branch = order[starts[first] : stops[last - 1]]
-        position = _along_widest_direction(points[branch])
+        position = _along_widest_direction(points, branch)
         cut = starts[middle] - starts[first]
         order[starts[first] : stops[last - 1]] = branch[np.argpartition(position, cut)]
         branches += [(first, middle), (middle, last)]
     return [np.sort(order[start:stop]) for start, stop in zip(starts, stops, strict=True)]
 
 
-def _along_widest_direction(points: Floats) -> Floats:
-    """Coordinate of each point along the widest column, or along a direction that is clearly wider."""
-    centred = points - points.mean(axis=0)
+def _along_widest_direction(points: Floats, branch: Indices) -> Floats:
+    """Coordinate of some of the points along their widest column, or along a direction that is clearly wider."""
+    some = points[branch[:: max(1, len(branch) // _SAMPLE)]]
+    centred = some - some.mean(axis=0)
     centred /= np.abs(centred).max() or 1.0  # so that no square overflows
     spreads = np.einsum("nd,nd->d", centred, centred)
-    # Of columns that are equally wide up to rounding the first, so that the unit of a column settles no tie.
-    column = int(np.argmax(spreads >= (1 - _EQUALLY_WIDE) * spreads.max()))
-    if points.shape[1] > _MANY_COLUMNS:
-        return np.asarray(points[:, column])
-    variances, directions = np.linalg.eigh(centred.T @ centred)
-    if variances[-1] > _CLEARLY_WIDER * spreads[column]:
-        return np.asarray(centred @ directions[:, -1])
-    return np.asarray(points[:, column])
+    column = int(np.argmax(spreads))
+    if points.shape[1] <= _MANY_COLUMNS:
+        variances, directions = np.linalg.eigh(centred.T @ centred)
+        if variances[-1] > _CLEARLY_WIDER * spreads[column]:
+            return np.asarray((points[branch] - some.mean(axis=0)) @ directions[:, -1])
+    return np.asarray(points[branch, column])
 
 
 def by_labels(labels: ArrayLike, n: int) -> list[Indices]:

@@ -5,18 +5,16 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for, current_device, keep_freed_memory
-from compositegp.composite.factors import batches
+from compositegp.backend import Floats, blas_threads_for, current_device, in_batches, keep_freed_memory, run_tasks
 from compositegp.composite.likelihood import Score, score
 from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
 from compositegp.means import MeanModel, as_mean, gaussian_prior
 
-_TASK_ELEMENTS = 2**21  # matrix elements of one parallel task: a smaller task costs more to send than to compute
+_TASK_ELEMENTS = 2**19  # matrix elements of one parallel task: many, so that threads end together
 
 
 def total_score(
@@ -48,10 +46,8 @@ def score_terms(
     A task receives only its own points. On a device there is one task, with large batches.
     """
     if current_device() is None:
-        parallel = Parallel(n_jobs=n_jobs)
-        tasks = (delayed(_score)(*task, coefficients, probes, seed) for task in _tasks(observations, composite))
-        with blas_threads_for(0):  # joblib may use threads, which share BLAS with this one
-            scores: list[Score] = parallel(tasks)
+        tasks = ((_score, (*task, coefficients, probes, seed)) for task in _tasks(observations, composite))
+        scores: list[Score] = run_tasks(tasks, n_jobs)
         return reduce(Score.plus, scores)
     stacks = (_score(observations, stack, coefficients, probes, seed) for stack in composite.stacks)
     return reduce(Score.plus, stacks)
@@ -102,8 +98,9 @@ def _score(observations: Observations, stack: Stack, coefficients: Floats, probe
     keep_freed_memory()
     with blas_threads_for(0):  # even for large blocks: the same bits in every process
         each = n**2 * _matrices(observations, probes) if current_device() is not None else n**2
-        parts = [
-            score(observations, stack[blocks], coefficients, probes=probes, seed=seed)
-            for blocks in batches(len(stack), each)
-        ]
+        parts = in_batches(
+            len(stack),
+            each,
+            lambda blocks: score(observations, stack[blocks], coefficients, probes=probes, seed=seed),
+        )
         return reduce(Score.plus, parts)

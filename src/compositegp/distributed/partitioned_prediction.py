@@ -1,6 +1,7 @@
 """Predictions from partitions: test points are sent to the data, and the evidence about them is added up."""
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -9,17 +10,33 @@ import numpy as np
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Booleans, Floats, Indices, blas_threads_for
-from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, partition
+from compositegp.backend import Booleans, Floats, Indices, blas_threads_for, warn_caller
+from compositegp.composite import Composite, Evidence, Latent, Observations, factor_stacks, group_by_place
 from compositegp.distributed.partitions import Part, Summary, add_up
+from compositegp.functionals import Functionals, Places, atoms_of, lifted_kernel, matching_mean, plain_kernel
 from compositegp.kernels import in_length_scales, is_warped
 from compositegp.learning import LocalSegments
 from compositegp.means import MeanModel
-from compositegp.posteriors import Belief, Marginals, Surrounded, believe, gather, join_surrounded, predict_from
+from compositegp.posteriors import (
+    FEWEST_NEAR,
+    WIDE_LIMIT,
+    Belief,
+    Marginals,
+    Surrounded,
+    announce_union,
+    believe,
+    gather,
+    join_surrounded,
+    predict_from,
+)
 
-_MESSAGE = 2**21  # largest result that is sent between machines, in numbers: 16 MiB
+Warned = tuple[tuple[str, type[Warning]], ...]
+"""Warnings of workers, each once: their texts and categories."""
+MESSAGE = 2**21
+"""Numbers in the largest result that is sent between machines: 16 MiB."""
 _AT_ONCE = 16  # most results of a partition that are computed at the same time
 _FEW_TESTS = 64  # fewest test points of a task
+_MOST_ROWS = 2**40  # of a partition: numbers of observations count partitions in steps of this
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +61,8 @@ class PartitionedModel:
     def by_composite(self, Z: Floats, group_size: int) -> Marginals:
         """Predict by the evidence of all segments about each group of test points, added up over the partitions."""
         width = group_size + self.mean.columns(Z[:1]).shape[1] + 1
-        step = max(1, _MESSAGE // width**2)
-        groups = partition(in_length_scales(self.kernel, Z), group_size)
+        step = max(1, MESSAGE // width**2)
+        groups = group_by_place(self.kernel, Z, group_size)
         result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
         task, n_blocks = dask.delayed(_evidence), sum(len(summary.sizes) for summary in self.summaries)
         for start in range(0, len(groups), step):
@@ -57,7 +74,9 @@ class PartitionedModel:
                 for part, summary in zip(self.parts, self.summaries, strict=True)
                 if summary.n_points
             ]
-            (totals,) = dask.compute(add_up(answers, _sum))
+            ((totals, warned),) = dask.compute(add_up(answers, _sum))
+            for text, category in warned:
+                warn_caller(text, category)
             for group, own, total in zip(chosen, points, totals, strict=True):
                 belief = self._believe(own, total)
                 result.mean[group], result.variance[group] = belief.mean, belief.variance
@@ -68,13 +87,47 @@ class PartitionedModel:
         nothing = Observations(self.kernel, self.mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
         return believe(nothing, latent, total)
 
+    def lifted(self, functionals: Functionals) -> "PartitionedModel":
+        """The same model for rows that name functionals, in the place of test points."""
+        kernel = lifted_kernel(self.kernel, functionals)
+        return replace(self, kernel=kernel, mean=matching_mean(kernel, self.mean))
+
+    def functionals_by_nearest(self, Z: Floats, size: int) -> Marginals:
+        """Predict functionals, each from the observations nearest to its point, or near any of its points."""
+        result, wide = Marginals(np.empty(len(Z)), np.empty(len(Z))), Places.of(self.kernel, Z).wide
+        narrow = np.setdiff1d(np.arange(len(Z)), wide)
+        if len(narrow):
+            result.mean[narrow], result.variance[narrow], _ = self.by_nearest(Z[narrow], size)
+        for row in wide:
+            found = self._by_union(Z[[row]], size)
+            result.mean[row], result.variance[row] = found.mean[0], found.variance[0]
+        return result
+
+    def _by_union(self, Z: Floats, size: int) -> Surrounded:
+        """Predict one functional from the union of what is nearest to each of its points."""
+        size = min(size, sum(summary.n_points for summary in self.summaries))
+        sites = np.unique(in_length_scales(self.kernel, atoms_of(self.kernel, Z)), axis=0)
+        gaps = self._gaps(sites)
+        near = (gaps <= self._reach(sites, gaps, size)) & (gaps < np.inf)
+        (found,) = dask.compute(self._candidates(sites, near, size))
+        count = size
+        while True:
+            members, first = np.unique(found.numbers[:, :count], return_index=True)
+            if len(members) <= WIDE_LIMIT or count <= FEWEST_NEAR:
+                break
+            count = max(FEWEST_NEAR, count // 2)
+        announce_union(len(sites), len(members), count, size)
+        X = found.X[:, :count].reshape(-1, found.X.shape[-1])[first]
+        y = found.y[:, :count].ravel()[first]
+        return _predict_from(X, y, np.arange(len(X))[None], self.kernel, self.mean, Z)
+
     def by_nearest(self, Z: Floats, size: int) -> Surrounded:
         """Predict each test point from the observations nearest to it in all the partitions."""
         size = min(size, sum(summary.n_points for summary in self.summaries))
         tests = in_length_scales(self.kernel, Z)
         gaps = self._gaps(tests)
         near = (gaps <= self._reach(tests, gaps, size)) & (gaps < np.inf)
-        most = max(1, _MESSAGE // (size * (Z.shape[1] + 2)))
+        most = max(1, MESSAGE // (size * (Z.shape[1] + 2)))
         step = min(most, max(_FEW_TESTS, -(-len(Z) // _AT_ONCE)))
         slices = [slice(start, start + step) for start in range(0, len(Z), step)]
         found: list[Surrounded] = []
@@ -85,25 +138,29 @@ class PartitionedModel:
 
     def _reach(self, tests: Floats, gaps: Floats, size: int) -> Floats:
         """Upper bound on the distance of the neighbors of each test point, from the nearest partition: shape (M,)."""
-        reach, owners = np.empty(len(tests)), gaps.argmin(axis=0)
-        distances = dask.delayed(_reach)
+        bound, owners = np.empty(len(tests)), gaps.argmin(axis=0)
+        distances = dask.delayed(reach)
         asked = [int(owner) for owner in np.unique(owners)]
         found = dask.compute(
             *[distances(self.parts[owner], self.kernel, tests[owners == owner], size) for owner in asked]
         )
         for owner, own in zip(asked, found, strict=True):
-            reach[owners == owner] = own
-        return reach
+            bound[owners == owner] = own
+        return bound
 
     def _nearest(self, Z: Floats, tests: Floats, near: Booleans, size: int) -> Any:
         """Prediction (delayed) of some test points from the partitions that are near them."""
-        task = dask.delayed(_candidates)
+        return dask.delayed(predict_candidates)(self._candidates(tests, near, size), self.kernel, self.mean, Z)
+
+    def _candidates(self, tests: Floats, near: Booleans, size: int) -> Any:
+        """The nearest observations (delayed) of test points, in length scales, from the partitions near them."""
+        task, kernel = dask.delayed(candidates), plain_kernel(self.kernel)
         answers = [
-            task(self.parts[owner], self.kernel, tests[rows], np.flatnonzero(rows), size)
+            task(self.parts[owner], owner, kernel, tests[rows], np.flatnonzero(rows), size)
             for owner, rows in enumerate(near)
             if rows.any()
         ]
-        return dask.delayed(_predict)(add_up(answers, partial(_nearest_of, size=size)), self.kernel, self.mean, Z)
+        return add_up(answers, partial(nearest_of, size=size))
 
     def _gaps(self, tests: Floats) -> Floats:
         """Distance from each partition's bounding box to each test point, in length scales: (partitions, M)."""
@@ -125,18 +182,21 @@ def _observations(part: Part, kernel: Kernel, mean: MeanModel) -> Observations:
 
 def _evidence(
     part: Part, kernel: Kernel, mean: MeanModel, conditioning_size: int, groups: list[Floats], n_blocks: int
-) -> list[Evidence]:
-    """Evidence of a partition about each group of test points."""
+) -> tuple[list[Evidence], Warned]:
+    """Evidence of a partition about each group of test points, and the warnings on the way."""
     data = _observations(part, kernel, mean)
     numbers = np.arange(len(part.segments))
     composite: Composite = LocalSegments(data, part.segments, conditioning_size).take(numbers, kernel)
-    with blas_threads_for(0):  # the same bits in every process
+    with blas_threads_for(0), warnings.catch_warnings(record=True) as raised:  # the same bits in every process
+        warnings.simplefilter("always")
         latents = [Latent.prior(kernel, points, data.mean) for points in groups]
-        return gather(data, composite, factor_stacks(data, composite), latents, n_blocks)
+        found = gather(data, composite, factor_stacks(data, composite), latents, n_blocks)
+    return found, tuple(dict.fromkeys((str(one.message), one.category) for one in raised))
 
 
-def _sum(answers: list[list[Evidence]]) -> list[Evidence]:
-    return [reduce(Evidence.plus, parts) for parts in zip(*answers, strict=True)]
+def _sum(answers: list[tuple[list[Evidence], Warned]]) -> tuple[list[Evidence], Warned]:
+    total = [reduce(Evidence.plus, parts) for parts in zip(*(found for found, _ in answers), strict=True)]
+    return total, tuple(dict.fromkeys(one for _, warned in answers for one in warned))
 
 
 class Candidates(NamedTuple):
@@ -149,15 +209,18 @@ class Candidates(NamedTuple):
     distances : array of shape (m, size)
         Infinite if there is no observation.
     X, y : arrays of shape (m, size, d) and (m, size)
+    numbers : int array of shape (m, size)
+        A number for each observation of all the partitions.
     """
 
     rows: Indices
     distances: Floats
     X: Floats
     y: Floats
+    numbers: Indices
 
 
-def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
+def reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
     """Distance from each test point to the last of its neighbors in a partition; infinite if there are too few."""
     if len(part.X) < size:
         return np.full(len(tests), np.inf)
@@ -165,13 +228,14 @@ def _reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
     return np.asarray(tree.query(tests, k=[size])[0][:, 0]) * (1 + 1e-9)
 
 
-def _candidates(part: Part, kernel: Kernel, tests: Floats, rows: Indices, size: int) -> Candidates:
+def candidates(part: Part, owner: int, kernel: Kernel, tests: Floats, rows: Indices, size: int) -> Candidates:
+    """The nearest observations of a partition, for some test points in length scales."""
     count = min(size, len(part.X))
     distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests, k=[*range(1, count + 1)])
-    return Candidates(rows, distances, part.X[near], part.y[near])
+    return Candidates(rows, distances, part.X[near], part.y[near], owner * _MOST_ROWS + near)
 
 
-def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
+def nearest_of(answers: list[Candidates], size: int) -> Candidates:
     """The nearest of all candidates for each test point; at equal distance, the candidate of the earlier partition."""
     rows = np.unique(np.concatenate([each.rows for each in answers]))
     d, width = answers[0].X.shape[2], sum(each.distances.shape[1] for each in answers)
@@ -180,10 +244,12 @@ def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
         np.zeros((len(rows), width, d)),
         np.zeros((len(rows), width)),
     )
+    numbers = np.zeros((len(rows), width), dtype=np.intp)
     start = 0
     for each in answers:
         place, stop = np.searchsorted(rows, each.rows), start + each.distances.shape[1]
         distances[place, start:stop], X[place, start:stop], y[place, start:stop] = each.distances, each.X, each.y
+        numbers[place, start:stop] = each.numbers
         start = stop
     chosen = np.argsort(distances, axis=1, kind="stable")[:, :size]
     return Candidates(
@@ -191,12 +257,17 @@ def _nearest_of(answers: list[Candidates], size: int) -> Candidates:
         np.take_along_axis(distances, chosen, axis=1),
         np.take_along_axis(X, chosen[..., None], axis=1),
         np.take_along_axis(y, chosen, axis=1),
+        np.take_along_axis(numbers, chosen, axis=1),
     )
 
 
-def _predict(found: Candidates, kernel: Kernel, mean: MeanModel, Z: Floats) -> Surrounded:
+def predict_candidates(found: Candidates, kernel: Kernel, mean: MeanModel, Z: Floats) -> Surrounded:
+    """Predict each test point from the nearest observations that were found for it."""
     size = found.distances.shape[1]
-    data = Observations.of(kernel, mean, found.X.reshape(-1, Z.shape[1]), found.y.ravel(), None)
+    sets = np.arange(len(Z) * size).reshape(len(Z), size)[:, ::-1]  # the farthest first
+    return _predict_from(found.X.reshape(-1, found.X.shape[-1]), found.y.ravel(), sets, kernel, mean, Z)
+
+
+def _predict_from(X: Floats, y: Floats, sets: Any, kernel: Kernel, mean: MeanModel, Z: Floats) -> Surrounded:
     with blas_threads_for(0):
-        sets = np.arange(len(Z) * size).reshape(len(Z), size)[:, ::-1]  # the farthest first
-        return predict_from(data, sets, Z)
+        return predict_from(Observations.of(kernel, mean, X, y, None), sets, Z)

@@ -47,6 +47,14 @@ class PartitionedTerms:
         """Whether the terms depend on the kernel."""
         return self.conditioning_size > 0
 
+    @property
+    def conditioned(self) -> bool:
+        """Whether segments are conditioned on each other."""
+        return self.conditioning_size > 0
+
+    def halved(self, numbers: Indices) -> None:
+        """None: segments are made where the data are."""
+
     def places(self, numbers: Indices) -> dict[int, Indices]:
         """Numbers of segments within their partitions, by the number of the partition."""
         stops = np.cumsum([len(summary.sizes) for summary in self.summaries])

@@ -1,21 +1,24 @@
 """The estimator for data in partitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import dask
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, warn_caller
 from compositegp.composite import CONDITIONING_SIZE, SCHEMES, SEGMENT_SIZE, Composite, Observations
+from compositegp.distributed.lazy_prediction import predict_lazily
 from compositegp.distributed.partitioned_prediction import PartitionedModel
 from compositegp.distributed.partitioned_terms import PartitionedTerms
-from compositegp.distributed.partitions import check_numeric, parts_of, points_of, sample_of, summarize
+from compositegp.distributed.partitions import Part, check_numeric, parts_of, points_of, sample_of, summarize
+from compositegp.functionals import Functionals, find_functionals, lift
 from compositegp.kernels import noise_variance
 from compositegp.learning import (
     SCALE_SEGMENTS,
@@ -35,7 +38,7 @@ from compositegp.learning import (
     solve,
 )
 from compositegp.means import Basis, Estimated, MeanModel, as_given, as_mean, in_units_of
-from compositegp.posteriors import N_NEIGHBORS
+from compositegp.posteriors import N_NEIGHBORS, Surrounded
 from compositegp.prediction import (
     CompositeSum,
     FittedTerms,
@@ -43,9 +46,10 @@ from compositegp.prediction import (
     NeighborhoodTuning,
     PredictionMethod,
     as_prediction_method,
+    functional_spread,
     spread_of,
 )
-from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
+from compositegp.predictive import Calibration, Family, IdentityTarget, PredictiveDistribution, as_target_transform
 from compositegp.validation import check_count, check_points
 
 _TUNING_POINTS = 50_000  # rows that the prediction method learns from: whole partitions, at least one
@@ -154,7 +158,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         mean = in_units_of(mean, np.stack(ends))
         terms = PartitionedTerms(parts, summaries, mean, self.conditioning_size)
         result, comparison = None, None
-        if self.learning is not None and len(kernel.theta):
+        if self.learning is not None and len(kernel.theta) and self._can_learn(parts, mean, n):
             result, comparison = self._learned(kernel, terms, n)
             kernel, mean = result.kernel, as_mean(result.mean)
         elif is_automatic(self.kernel):
@@ -172,6 +176,15 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
+
+    def _can_learn(self, parts: list[Any], mean: MeanModel, n: int) -> bool:
+        """Whether the target varies; a warning if it does not, as from `CompositeGPRegressor`."""
+        bounds = [bound for bound in dask.compute(*[dask.delayed(_bounds)(part, mean) for part in parts]) if bound]
+        if n > 1 and max(high for _, high in bounds) > min(low for low, _ in bounds):
+            return True
+        what = "one observation" if n == 1 else "a constant target"
+        warn_caller(f"There is {what}: hyper-parameters stay where the kernel has them.", ConvergenceWarning)
+        return False
 
     def _sample(self, terms: PartitionedTerms, order: Any) -> tuple[list[Floats], list[Floats]]:
         """Points and targets of the first few segments in an order."""
@@ -212,8 +225,9 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
         Parameters
         ----------
-        X : array or data frame of shape (M, d), in memory or a Dask collection
-            Of a data frame the columns that the model was fitted to are taken.
+        X : array or data frame of shape (M, d), in memory or a Dask collection, or functionals
+            Of a data frame the columns that the model was fitted to are taken. Functionals: see
+            `compositegp.functionals`.
         latent : bool
             Error bars of the noise-free f rather than of a new observation.
 
@@ -222,7 +236,10 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         PredictiveDistribution
         """
         model = self._fitted()
-        points = check_points(self._points(X), "X", self.n_features_in_)
+        asked = find_functionals(X)
+        if asked is not None and not asked.is_point.all():
+            return self._predict_functionals(asked, latent)
+        points = check_points(self._points(X) if asked is None else asked.points, "X", self.n_features_in_)
         method = self._method()
         noise = np.asarray(noise_variance(model.kernel, points))
         shown = np.zeros(len(points)) if latent else noise
@@ -234,9 +251,41 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         assert isinstance(method, Nearest)
         tuning = self._tuned(method)
         near = replace(model, mean=self._local_mean(model, method, tuning)).by_nearest(points, tuning.n_neighbors)
-        factors, family = spread_of(tuning.calibration, model.kernel, points, near, noise)
+        return _distribution(points, near, model.kernel, tuning.calibration, latent, self._transform)
+
+    def _predict_functionals(self, asked: Functionals, latent: bool) -> PredictiveDistribution:
+        if asked.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has functionals of points with {asked.n_columns} column(s), but the model was fitted to "
+                f"{self.n_features_in_}. Give the same columns in the same order."
+            )
+        if not isinstance(self._transform, IdentityTarget) and (asked.counts > 1).any():
+            raise ValueError(
+                "the target is transformed, and the sum or average of a target is not that of its transform."
+            )
+        model, method = self._fitted(), self._method()
+        kernel, (rows,) = lift(model.kernel, X=asked)
+        noise = np.zeros(len(asked)) if latent else np.asarray(noise_variance(kernel, rows))
+        if isinstance(method, CompositeSum):
+            found = model.lifted(kernel.functionals).by_composite(rows, method.group_size)
+            return PredictiveDistribution.of_marginals(
+                found.mean, found.variance + noise, transform=IdentityTarget()
+            )
+        assert isinstance(method, Nearest)
+        tuning = self._tuned(method)
+        local = replace(model, mean=self._local_mean(model, method, tuning))
+        found = local.lifted(kernel.functionals).functionals_by_nearest(rows, tuning.n_neighbors)
+
+        def spread_at(points: Floats) -> tuple[Any, Family]:
+            near, own = (
+                local.by_nearest(points, tuning.n_neighbors),
+                np.asarray(noise_variance(model.kernel, points)),
+            )
+            return spread_of(tuning.calibration, model.kernel, points, near, own)
+
+        spread = functional_spread(asked, spread_at) if tuning.calibration is not None else {}
         return PredictiveDistribution.of_marginals(
-            near.mean, near.variance + shown, transform=self._transform, factors=factors, family=family
+            found.mean, found.variance + noise, transform=IdentityTarget(), **spread
         )
 
     def _tuned(self, method: Nearest) -> NeighborhoodTuning:
@@ -250,7 +299,13 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             heavy_tails = isinstance(self._transform, IdentityTarget)
             found = method.tune(fitted, heavy_tails=heavy_tails, n_jobs=None)
             size = N_NEIGHBORS if method.n_neighbors == "auto" else int(method.n_neighbors)
-            self._tunings[key] = found if found is not None else NeighborhoodTuning(size)
+            if found is None:
+                found = NeighborhoodTuning(size)
+            elif (
+                found.curve is None and method.n_neighbors == "auto"
+            ):  # exact, in memory; here each point has its own
+                found = replace(found, n_neighbors=size)
+            self._tunings[key] = found
         return self._tunings[key]
 
     def _local_mean(self, model: PartitionedModel, method: Nearest, tuning: NeighborhoodTuning) -> MeanModel:
@@ -269,17 +324,47 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def predict(self, X: Any, return_std: bool = False, *, latent: bool = False) -> Any:
-        """Predict the target: its mean (M,) and, with `return_std`, its standard deviation (M,)."""
+        """Predict the target: its mean (M,) and, with `return_std`, its standard deviation (M,).
+
+        Of a Dask collection the results are Dask arrays: with `Nearest` test points and predictions stay in partitions.
+        """
+        lazy = self._lazily(X, latent, _mean_and_std, 2)
+        if lazy is not None:
+            return (lazy[:, 0], lazy[:, 1]) if return_std else lazy[:, 0]
         found = self.predict_distribution(X, latent=latent)
         return (found.mean, found.std) if return_std else found.mean
 
-    def predict_interval(self, X: Any, level: float = 0.95, *, latent: bool = False) -> tuple[Floats, Floats]:
+    def predict_interval(self, X: Any, level: float = 0.95, *, latent: bool = False) -> tuple[Any, Any]:
         """Ends of the central interval that holds the target with probability `level`: two arrays of shape (M,)."""
+        lazy = self._lazily(X, latent, partial(_interval, level=level), 2)
+        if lazy is not None:
+            return lazy[:, 0], lazy[:, 1]
         return self.predict_distribution(X, latent=latent).interval(level)
 
-    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95), *, latent: bool = False) -> Floats:
+    def predict_quantiles(self, X: Any, q: Any = (0.05, 0.5, 0.95), *, latent: bool = False) -> Any:
         """Quantiles of the target: shape (M, len(q)), or (M,) for a single number."""
-        return self.predict_distribution(X, latent=latent).quantile(np.asarray(q, dtype=np.float64))
+        levels = np.asarray(q, dtype=np.float64)
+        lazy = self._lazily(X, latent, partial(_quantiles, q=levels.reshape(-1)), levels.size)
+        if lazy is not None:
+            return lazy if levels.ndim else lazy[:, 0]
+        return self.predict_distribution(X, latent=latent).quantile(levels)
+
+    def _lazily(
+        self, X: Any, latent: bool, wanted: Callable[[PredictiveDistribution], Floats], width: int
+    ) -> Any | None:
+        """What is wanted of test points in a Dask collection, as a Dask array; None where they are in memory.
+
+        `CompositeSum` predicts groups of test points that are near each other, which are brought together for that.
+        """
+        method = self._method()
+        if not hasattr(X, "to_delayed") or not isinstance(method, Nearest):
+            return None
+        model, tuning = self._fitted(), self._tuned(method)
+        parts = np.ravel(self._own_columns(X).to_delayed())
+        chunks = [dask.delayed(_checked)(part, self.n_features_in_) for part in parts]
+        near = replace(model, mean=self._local_mean(model, method, tuning))
+        options = (near.kernel, tuning.calibration, latent, self._transform, wanted)
+        return predict_lazily(near, chunks, tuning.n_neighbors, partial(_finish, options), width)
 
     @property
     def kernel_(self) -> Kernel:
@@ -331,6 +416,11 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return method
 
     def _points(self, X: Any) -> Any:
+        X = self._own_columns(X)
+        return X.compute() if hasattr(X, "compute") else X
+
+    def _own_columns(self, X: Any) -> Any:
+        """The columns of a frame that the model was fitted to; anything else as it is."""
         names = getattr(self, "feature_names_in_", None)
         if names is not None and hasattr(X, "columns"):
             absent = [str(name) for name in names if name not in X.columns]
@@ -338,7 +428,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
                 raise ValueError(f"X lacks the columns {', '.join(absent)} that the model was fitted to.")
             check_numeric(X, list(names), "X")
             X = X[list(names)]
-        return X.compute() if hasattr(X, "compute") else X
+        return X
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what a cluster holds: a copy elsewhere reads the partitions again from where they came."""
@@ -351,3 +441,46 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if not hasattr(self, "_model"):
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
         return self._model
+
+
+def _bounds(part: Part, mean: MeanModel) -> tuple[float, float] | None:
+    """Least and greatest of the targets of a partition, less their known mean; None if it is empty."""
+    if not len(part.y):
+        return None
+    residuals = part.y - mean.values(part.X)[:, 0]
+    return float(residuals.min()), float(residuals.max())
+
+
+def _checked(part: Any, n_columns: int) -> Floats:
+    """The test points of a partition, as an array."""
+    points = np.asarray(part, dtype=np.float64)
+    return check_points(points, "X", n_columns) if len(points) else np.empty((0, n_columns))
+
+
+def _distribution(
+    points: Floats, near: Surrounded, kernel: Kernel, calibration: Calibration | None, latent: bool, transform: Any
+) -> PredictiveDistribution:
+    """Predictive distributions of test points from what was found about them."""
+    noise = np.asarray(noise_variance(kernel, points))
+    factors, family = spread_of(calibration, kernel, points, near, noise)
+    variance = near.variance if latent else near.variance + noise
+    return PredictiveDistribution.of_marginals(
+        near.mean, variance, transform=transform, factors=factors, family=family
+    )
+
+
+def _finish(options: Any, points: Floats, near: Surrounded) -> Floats:
+    *model, wanted = options
+    return np.asarray(wanted(_distribution(points, near, *model)))
+
+
+def _mean_and_std(found: PredictiveDistribution) -> Floats:
+    return np.column_stack([found.mean, found.std])
+
+
+def _interval(found: PredictiveDistribution, level: float) -> Floats:
+    return np.column_stack(found.interval(level))
+
+
+def _quantiles(found: PredictiveDistribution, q: Floats) -> Floats:
+    return found.quantile(q)

@@ -12,12 +12,15 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, Score, total_score
 from compositegp.estimators.held_out import HeldOut
 from compositegp.estimators.term_choice import TermChoice
+from compositegp.functionals import OnFunctionals
 from compositegp.kernels import noise_variance
 from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief
 from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, over_theta
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
+
+_KEPT = ("own_segments", "composite", "data", "_fitted_terms")  # computed; tuning changes none of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +125,7 @@ class FittedModel:
         learned = self.average is not None and bool(self.average.estimate.known.any())
         return over_theta(found, fitted) if learned else found
 
-    @property
+    @cached_property
     def _fitted_terms(self) -> FittedTerms:
         return FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
 
@@ -132,7 +135,11 @@ class FittedModel:
             return self
         heavy_tails = isinstance(self.target.transform, IdentityTarget)
         found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs)
-        return self if found is None else replace(self, tuning=found)
+        if found is None:
+            return self
+        tuned = replace(self, tuning=found)
+        vars(tuned).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
+        return tuned
 
     def score(self, kernel: Kernel, n_jobs: int | None) -> Score:
         """Score of all the terms under a kernel, the coefficients of the mean as they are."""
@@ -182,6 +189,17 @@ class FittedModel:
         unit |= self._spread(Z, found, extra_noise)
         return PredictiveDistribution.of_marginals(found.mean, variances + noise, **unit)
 
+    def predict_mean(self, Z: Floats, n_jobs: int | None) -> Floats | None:
+        """The mean of the target alone; None where it depends on variances, as with a transformed target."""
+        if self.watched is not None or not isinstance(self.target.transform, IdentityTarget):
+            return None
+        return np.asarray(self.target.offset + self.target.scale * self.predictor.means(Z, n_jobs))
+
+    @property
+    def watches_functionals(self) -> bool:
+        """Whether a belief about functionals is all that is kept."""
+        return self.watched is not None and isinstance(self.kernel, OnFunctionals)
+
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOut]:
         """Training points predicted without themselves and their nearest neighbors, at several distances."""
         return [
@@ -216,8 +234,7 @@ class FittedModel:
 
     def __getstate__(self) -> dict[str, Any]:
         """What is stored, without what can be computed again."""
-        computed = {"own_segments", "composite", "data", "predictor"}
-        return {name: value for name, value in vars(self).items() if name not in computed}
+        return {name: value for name, value in vars(self).items() if name not in (*_KEPT, "predictor")}
 
 
 def new_noise(

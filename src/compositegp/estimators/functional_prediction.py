@@ -7,9 +7,9 @@ import numpy as np
 from compositegp.backend import Floats
 from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.functionals import Functionals, OnFunctionals, lift
-from compositegp.predictive import IdentityTarget, Normal, PredictiveDistribution
-
-_REFERENCES = 8  # points of a functional whose calibration it takes, at most
+from compositegp.posteriors import Belief
+from compositegp.prediction import functional_spread
+from compositegp.predictive import Family, IdentityTarget, PredictiveDistribution
 
 
 def predict_functionals(
@@ -26,7 +26,7 @@ def predict_functionals(
 
     An observation of a functional is made of one observation of f at each of its points, each with noise of its own;
     derivatives and parts have no noise. Where points are calibrated, a functional has a normal distribution whose
-    standard deviation is multiplied by what calibration does to that of its points (their geometric mean).
+    standard deviation is multiplied by what calibration does to that of its points (`functional_spread`).
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def predict_functionals(
     PredictiveDistribution
     """
     if model.watched is not None:
-        raise ValueError("a model with watch keeps a belief about the points it watches, and no other functionals.")
+        return _predict_watched(model, model.watched, asked, latent, extra_noise, variance)
     if variance == "honest" and joint:
         raise ValueError("variance='honest' is for each functional alone, not for a joint prediction.")
     if not isinstance(model.target.transform, IdentityTarget) and (asked.counts > 1).any():
@@ -52,13 +52,7 @@ def predict_functionals(
     assert isinstance(kernel, OnFunctionals)
     predictor = model.predictor.lifted(kernel.functionals)
     noise = new_noise(kernel, rows, latent, extra_noise, predictor.noise_variance)
-    constants = asked.constants.reshape(-1, *(1,) * (model.y.ndim - 1))
-    unit: dict[str, Any] = {
-        "transform": IdentityTarget(),
-        "offset": constants * model.target.offset,
-        "output_scale": model.target.scale,
-        **_spread(model, asked, n_jobs),
-    }
+    unit = {**_unit(model, asked), **_spread(model, asked, n_jobs)}
     if joint:
         return PredictiveDistribution.of_belief(predictor.joint(rows), noise, **unit)
     found = predictor.marginals(rows, n_jobs)
@@ -66,21 +60,48 @@ def predict_functionals(
     return PredictiveDistribution.of_marginals(found.mean, variances + noise, **unit)
 
 
+def _unit(model: FittedModel, asked: Functionals) -> dict[str, Any]:
+    constants = asked.constants.reshape(-1, *(1,) * (model.y.ndim - 1))
+    return {
+        "transform": IdentityTarget(),
+        "offset": constants * model.target.offset,
+        "output_scale": model.target.scale,
+    }
+
+
+def _predict_watched(
+    model: FittedModel, belief: Belief, asked: Functionals, latent: bool, extra_noise: Floats | None, variance: str
+) -> PredictiveDistribution:
+    """Predictions of functionals that are watched, from the belief about them."""
+    if variance == "honest":
+        raise ValueError("variance='honest' needs the data, of which a model with watch keeps none.")
+    known: dict[bytes, int] = {}
+    assert belief.whitened is not None
+    rows = belief.whitened.latent.points
+    if isinstance(model.kernel, OnFunctionals):
+        table = model.kernel.functionals[rows[:, -1].astype(np.intp)]
+        known = {key: number for number, key in enumerate(table.keys)}
+    chosen = [known.get(key, -1) for key in asked.keys]
+    if -1 in chosen:
+        raise ValueError(
+            f"X has functionals (the first is number {chosen.index(-1)}) that are not among those in watch, and "
+            "nothing is kept that could predict them."
+        )
+    found = Belief(belief.mean[chosen], belief.root[chosen])
+    noise = new_noise(model.kernel, rows[chosen], latent, extra_noise)
+    unit = _unit(model, asked)
+    if asked.is_point.all():
+        unit["transform"] = model.target.transform
+    return PredictiveDistribution.of_belief(found, noise, **unit)
+
+
 def _spread(model: FittedModel, asked: Functionals, n_jobs: int | None) -> dict[str, Any]:
-    """Factors (M, t) on standard deviations: those of some of the points, scale and tails together."""
     if model.tuning is None:
         return {}
-    ranks = np.arange(len(asked.points)) - asked.starts[asked.owners]
-    steps = np.maximum(asked.counts // _REFERENCES, 1)[asked.owners]
-    chosen = np.flatnonzero((ranks % steps == 0) & (ranks // steps < _REFERENCES))
-    points, place = np.unique(asked.points[chosen], axis=0, return_inverse=True)
     predictor = model.predictor
-    found = predictor.marginals(points, n_jobs)
-    factors, family = predictor.spread(points, found, new_noise(model.kernel, points, False, None))
-    if not np.ndim(factors) and isinstance(family, Normal):
-        return {}
-    tails = np.broadcast_to(np.reshape(family.std, (-1, 1)), (len(points), 1))
-    logs = np.log(np.broadcast_to(factors, (len(points), np.shape(factors)[-1] if np.ndim(factors) else 1)) * tails)
-    owners = asked.owners[chosen]
-    sums = [np.bincount(owners, column, len(asked)) for column in logs[place.ravel()].T]
-    return {"factors": np.exp(np.stack(sums, axis=1) / np.bincount(owners, minlength=len(asked))[:, None])}
+
+    def spread_at(points: Floats) -> tuple[Any, Family]:
+        noise = new_noise(model.kernel, points, False, None)
+        return predictor.spread(points, predictor.marginals(points, n_jobs), noise)
+
+    return functional_spread(asked, spread_at)

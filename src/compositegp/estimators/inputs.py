@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from compositegp.backend import Floats, warn_caller
@@ -44,7 +45,7 @@ class Training(NamedTuple):
 
 def read_training(
     estimator: Any,
-    X: ArrayLike,
+    X: Any,
     y: ArrayLike,
     noise_variance: ArrayLike | None,
     groups: ArrayLike | None = None,
@@ -163,7 +164,13 @@ def read_targets(y: ArrayLike) -> Floats:
     )
     if values.ndim == 2 and values.shape[1] > 1:
         return np.ascontiguousarray(values)
-    return np.ascontiguousarray(column_or_1d(values, warn=True))
+    if values.ndim == 2:
+        warn_caller(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
+            "for example using ravel().",
+            DataConversionWarning,
+        )
+    return np.ascontiguousarray(column_or_1d(values))
 
 
 def read_functionals(estimator: Any, X: Any) -> Functionals | None:
@@ -186,6 +193,6 @@ def read_functionals(estimator: Any, X: Any) -> Functionals | None:
     return found
 
 
-def read_points(estimator: Any, X: ArrayLike) -> Floats:
+def read_points(estimator: Any, X: Any) -> Floats:
     """Test points, with the columns that the estimator was fitted to."""
     return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64, order="C"))

@@ -1,6 +1,6 @@
 """The estimator: scikit-learn's contract around learning, terms and predictions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from numbers import Integral
@@ -22,10 +22,22 @@ from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.estimators.fitting import choices_of, fit_model
 from compositegp.estimators.functional_prediction import predict_functionals
 from compositegp.estimators.held_out import ValidationReport
+from compositegp.estimators.importances import Importances, find_importances
 from compositegp.estimators.inputs import read_functionals, read_points, read_training
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
-from compositegp.functionals import find_functionals, lift, matching_mean, plain_kernel
+from compositegp.functionals import (
+    MEAN,
+    Functionals,
+    PointsLike,
+    at,
+    find_functionals,
+    lift,
+    matching_mean,
+    part,
+    part_names,
+    plain_kernel,
+)
 from compositegp.kernels import diagonal
 from compositegp.learning import (
     KernelComparison,
@@ -37,10 +49,10 @@ from compositegp.learning import (
     single_kernel,
 )
 from compositegp.means import Estimated, as_given, as_mean
-from compositegp.posteriors import Belief, prior
+from compositegp.posteriors import Belief, draw_field, prior
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
-from compositegp.validation import check_noise_variance, check_points
+from compositegp.validation import check_count, check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
 _FEATURES = ("n_features_in_", "feature_names_in_")
@@ -49,7 +61,7 @@ _FEATURES = ("n_features_in_", "feature_names_in_")
 class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian-process regression on data of any size, by a composite of small exact Gaussian processes.
 
-    With no more observations than the prediction's `n_neighbors` (512), it predicts as the exact Gaussian process;
+    With up to 2,048 observations, or the prediction's `n_neighbors`, it predicts as the exact Gaussian process;
     with up to 500, averaged over the uncertainty of its hyper-parameters.
 
     Parameters
@@ -80,7 +92,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "grbcm".
     learning : {"composite_likelihood", "fisher_average"}, object or None
         How hyper-parameters and mean coefficients are learned (see `learn`); ``fisher_average`` is the paper's. Objects
-        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. None leaves the hyper-parameters as they are.
+        have the parameters, as `CompositeLikelihood(tolerance=0.01)`. A function is an optimizer of your own, as
+        scikit-learn takes it (`learning.CustomOptimizer`). None leaves the hyper-parameters as they are.
     segment_size : int
         Observations in a segment, at most.
     segmentation : {"tree", "sequential", "interleaved", "random"} or callable
@@ -93,7 +106,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         For random segments and the order in which learning reads them. A number, 0 by default, so that two fits to the
         same data are the same.
     n_jobs : int, optional
-        Processes to use, as in joblib. Results do not depend on it.
+        Processes to use, as in joblib. By default the work is done by threads, on the cores that BLAS may use. Results
+        do not depend on it.
     device : str, optional
         Where to work on the terms: a device that PyTorch knows, such as "cuda" (see `use_device`). Not part of a saved
         model.
@@ -140,7 +154,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target_transform: Any = None,
         normalize_y: bool = False,
         prediction: PredictionMethod | str = "nearest",
-        learning: LearningMethod | str | None = "composite_likelihood",
+        learning: LearningMethod | Callable[..., Any] | str | None = "composite_likelihood",
         segment_size: int = SEGMENT_SIZE,
         segmentation: str | CompositeMaker = "tree",
         conditioning_size: int = CONDITIONING_SIZE,
@@ -164,7 +178,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         y: ArrayLike,
         noise_variance: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -208,7 +222,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def partial_fit(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         y: ArrayLike,
         noise_variance: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -243,7 +257,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def with_data(
-        self, X: ArrayLike, y: ArrayLike, noise_variance: ArrayLike | None = None
+        self, X: PointsLike, y: ArrayLike, noise_variance: ArrayLike | None = None
     ) -> "CompositeGPRegressor":
         """A copy that predicts from other observations of the same process, with everything that was learned.
 
@@ -274,7 +288,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_distribution(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         *,
         joint: bool = False,
         latent: bool = False,
@@ -323,7 +337,9 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 points = read_points(self, X)
             self._model = model = self._current().tuned(self.n_jobs)
             options: Any = {"latent": latent, "joint": joint, "variance": variance, "n_jobs": self.n_jobs}
-            if asked is None or asked.is_point.all():
+            if asked is None and model.watches_functionals:
+                asked = at(points)
+            if asked is None or (asked.is_point.all() and not model.watches_functionals):
                 points = points if asked is None else asked.points
                 extra = check_noise_variance(noise_variance, len(points))
                 return model.predict(points, extra_noise=extra, **options)
@@ -333,7 +349,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @overload
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: Literal[False] = False,
         return_cov: Literal[False] = False,
         *,
@@ -345,7 +361,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @overload
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
@@ -356,7 +372,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Any: ...
     def predict(
         self,
-        X: ArrayLike,
+        X: PointsLike,
         return_std: bool = False,
         return_cov: bool = False,
         *,
@@ -393,6 +409,10 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise RuntimeError("At most one of return_std or return_cov can be requested.")
         if return_interval is not None and (return_std or return_cov):
             raise RuntimeError("return_interval cannot be requested together with return_std or return_cov.")
+        if not (return_std or return_cov or return_interval is not None or variance != "claimed"):
+            mean = self._mean_alone(X, noise_variance)
+            if mean is not None:
+                return mean
         found = self.predict_distribution(
             X, joint=return_cov, latent=latent, noise_variance=noise_variance, variance=variance
         )
@@ -402,7 +422,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return (found.mean, *found.interval(return_interval))
         return (found.mean, found.std) if return_std else found.mean
 
-    def predict_quantiles(self, X: ArrayLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
+    def predict_quantiles(self, X: PointsLike, q: float | ArrayLike = (0.05, 0.5, 0.95), **options: Any) -> Floats:
         """Quantiles of the target: shape (M, len(q)), or (M,) for a single number.
 
         Parameters
@@ -414,7 +434,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_distribution(X, **options).quantile(np.asarray(q, dtype=np.float64))
 
-    def predict_interval(self, X: ArrayLike, level: float = 0.95, **options: Any) -> tuple[Floats, Floats]:
+    def predict_interval(self, X: PointsLike, level: float = 0.95, **options: Any) -> tuple[Floats, Floats]:
         """Ends of the central interval that holds the target with probability `level`: two arrays of shape (M,).
 
         Parameters
@@ -427,7 +447,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.predict_distribution(X, **options).interval(level)
 
-    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, **options: Any) -> Floats:
+    def sample_y(self, X: PointsLike, n_samples: int = 1, random_state: Any = 0, **options: Any) -> Floats:
         """Draw joint samples at `X`, all of which is one group: shape (M, n_samples), or (M, t, n_samples).
 
         Parameters
@@ -439,6 +459,43 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             As for `predict_distribution`.
         """
         return self.predict_distribution(X, joint=True, **options).sample(n_samples, random_state)
+
+    def sample_field(
+        self, X: ArrayLike, n_samples: int = 1, random_state: int = 0, *, latent: bool = False
+    ) -> Floats:
+        """Draw joint samples at any number of points, as for a map: shape (M, n_samples).
+
+        The points are drawn group after group, each group given the nearest observations and the nearest points drawn
+        before. Every point has the distribution that `predict_distribution` gives it; the dependence between points is
+        that of the Gaussian process.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+        n_samples : int
+        random_state : int
+            The draws depend on this and on `X` alone.
+        latent : bool
+            As for `predict_distribution`: False adds the noise of new observations, independent at every point.
+
+        Examples
+        --------
+        >>> X = np.linspace(0, 10, 300)[:, None]
+        >>> model = CompositeGPRegressor().fit(X[::2], np.sin(X[::2, 0]))
+        >>> model.sample_field(X, 5).shape
+        (300, 5)
+        """
+        count, seed = check_count(n_samples, "n_samples"), check_count(random_state, "random_state", least=0)
+        self._model = model = self._model_with_data("sample_field").tuned(self.n_jobs)
+        Z = read_points(self, X)
+        if model.y.ndim > 1:
+            raise ValueError(f"sample_field draws one output; the model has {model.y.shape[1]}. Use sample_y.")
+        found = draw_field(model.data, Z, count, seed)
+        noise = new_noise(model.kernel, Z, latent, None)
+        rng = np.random.default_rng([seed, 3])
+        added = np.sqrt(noise)[:, None] * rng.standard_normal(found.draws.shape) if noise.any() else 0.0
+        scores = (found.draws + added - found.mean[:, None]) / np.sqrt(found.variance + noise)[:, None]
+        return self.predict_distribution(X, latent=latent).of_normal_scores(scores)
 
     def validate(self, *, random_state: int = 100) -> ValidationReport:
         """How good predictions are, near the data and in gaps, from training data alone.
@@ -498,6 +555,70 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._model = model = model.tuned(self.n_jobs)
             return model.left_out(self.n_jobs)
 
+    def parts(self, X: PointsLike) -> dict[str, PredictiveDistribution]:
+        """What each part of a sum kernel, and the mean function, contributes to the prediction: their means add up.
+
+        With `Nearest` the sum is that of ``predict``; with `CompositeSum` it is that of ``functionals.at(X)``,
+        predicted together with its parts. With a `target_transform` parts are those of the transformed target.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (M, d)
+
+        Returns
+        -------
+        dict of str to PredictiveDistribution
+            By the names of `functionals.part_names`, and "mean" at last; without noise. For their joint covariance ask
+            ``predict_distribution`` for a list of `functionals.part`, with ``joint=True``.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+        >>> X = np.linspace(0, 9, 50)[:, None]
+        >>> kernel = 1.0 * RBF(0.5) + 1.0 * RBF(5.0) + WhiteKernel(0.01)
+        >>> model = CompositeGPRegressor(kernel, learning=None).fit(X, np.sin(X[:, 0]))
+        >>> parts = model.parts(X)
+        >>> list(parts), bool(np.allclose(sum(part.mean for part in parts.values()), model.predict(X)))
+        (['k1__k1', 'k1__k2', 'mean'], True)
+        """
+        names = [*part_names(self.kernel_), MEAN]
+        points = at(X)
+        found = self.predict_distribution([part(points, name) for name in names], latent=True)
+        count = len(points)
+        return {name: found[number * count : (number + 1) * count] for number, name in enumerate(names)}
+
+    def importances(self, *, random_state: int = 0) -> Importances:
+        """Which columns matter: the average absolute slope of f in each column, with error bars.
+
+        Slopes are predicted at 200 training points, or at all if there are fewer. They are given for one standard
+        deviation of a column, so that columns of different units can be compared.
+
+        Parameters
+        ----------
+        random_state : int
+            For the choice of the points.
+
+        Returns
+        -------
+        Importances
+            ``print`` shows a table; ``importances.table`` has the numbers.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(size=(200, 3))
+        >>> y = np.sin(6 * X[:, 1]) + X[:, 0] + 0.1 * rng.normal(size=200)
+        >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+        >>> model = CompositeGPRegressor(1.0 * RBF([1.0, 1.0, 1.0]) + WhiteKernel()).fit(X, y)
+        >>> model.importances().order
+        array([1, 0, 2])
+        """
+        model = self._model_with_data("importances")
+        names = getattr(self, "feature_names_in_", [f"column {number}" for number in range(self.n_features_in_)])
+        with self._on_device():
+            self._model = model = model.tuned(self.n_jobs)
+            return find_importances(model, [str(name) for name in names], int(random_state), self.n_jobs)
+
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False, clone_kernel: bool = True
     ) -> Any:
@@ -529,7 +650,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The composite's log likelihood at the learned hyper-parameters; computed when asked for."""
         return float(self.log_marginal_likelihood())
 
-    def analyze(self, X: ArrayLike, **options: Any) -> Report:
+    def analyze(self, X: PointsLike, **options: Any) -> Report:
         """What the approximation costs at test points `X`, predicted as one group, against the exact Gaussian process.
 
         Claimed and actual error, excess error and information, and a verdict for each point: see `analysis.compare`,
@@ -639,6 +760,18 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimate = as_given(estimate)
         return np.asarray(estimate.coefficients), np.asarray(estimate.covariance)
 
+    def _mean_alone(self, X: Any, noise_variance: Any) -> Floats | None:
+        """The mean without the cost of variances, which it does not need; None where it does."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        with self._on_device():
+            if read_functionals(self, X) is not None:
+                return None
+            points = read_points(self, X)
+            self._model = model = self._current().tuned(self.n_jobs)
+            check_noise_variance(noise_variance, len(points))
+            return model.predict_mean(points, self.n_jobs)
+
     def _prior_distribution(self, X: Any, joint: bool, latent: bool, noise_variance: Any) -> PredictiveDistribution:
         """Prediction by the prior, where that is known before any data."""
         named = self.target_transform is None or isinstance(self.target_transform, str)
@@ -725,10 +858,13 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         one.kernel = None if is_automatic(self.kernel) else model.kernel
         return one
 
-    def _watched_points(self, model: FittedModel) -> Floats | None:
+    def _watched_points(self, model: FittedModel) -> Floats | Functionals | None:
         watch = model.prediction.watch if isinstance(model.prediction, CompositeSum) else None
         if watch is None:
             return None
+        asked = read_functionals(self, watch)
+        if asked is not None:
+            return asked
         if hasattr(watch, "columns"):
             return read_points(self, watch)  # so that names are checked
         return check_points(watch, "watch", self.n_features_in_)

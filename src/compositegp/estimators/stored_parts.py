@@ -9,7 +9,7 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Evidence, Latent
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.fitting import Choices
-from compositegp.functionals import OnFunctionals, plain_points
+from compositegp.functionals import OnFunctionals, matching_mean, plain_points
 from compositegp.kernels import gram
 from compositegp.learning import Average, KernelComparison, RecursiveEstimate
 from compositegp.means import (
@@ -57,6 +57,7 @@ THETA = (
     "n_segments",
     "n_left_out",
 )
+_LARGEST_TARGET = 1e300  # so that predictions are finite
 WATCHED = ("latent", "variance", "location", "scale", "precision", "shift", "outputs")
 
 
@@ -72,8 +73,10 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
     """
     parts = Fields(values, NAMES, ["comparison"])
     kernel, mean = check_kernel(parts["kernel"]), _mean(parts["mean"])
-    X = parts.reals("X", None, d + 1 if isinstance(kernel, OnFunctionals) else d)
-    _check_rows(kernel, X, d)
+    rows = isinstance(kernel, OnFunctionals) and parts["watched"] is None
+    X = parts.reals("X", None, d + 1 if rows else d)
+    if rows:
+        _check_rows(kernel, X, d)
     n, outputs = len(X), np.shape(parts["y"])[1:]
     y = parts.reals("y", n, *(outputs[:1] and (None,)))
     watched = parts["watched"]
@@ -87,7 +90,7 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
     return FittedModel(
         choices.prediction,
         choices.terms,
-        _target(parts, outputs),
+        _target(parts, y, outputs),
         kernel,
         mean,
         _estimate(parts, mean, q, outputs),
@@ -137,10 +140,14 @@ def _check_mean(mean: MeanModel, X: Floats, outputs: tuple[int, ...], n: int | N
     return q
 
 
-def _target(parts: Fields, outputs: tuple[int, ...]) -> TargetScale:
+def _target(parts: Fields, y: Floats, outputs: tuple[int, ...]) -> TargetScale:
     offset, scale = (parts.reals(name, *np.shape(parts[name])) for name in ("offset", "scale"))
     if not {offset.shape, scale.shape} <= {(), outputs} or not (scale > 0).all():
         raise ValueError("the offset and the scale of its target do not fit its outputs")
+    with np.errstate(over="ignore"):
+        largest = np.abs(offset) + scale * (1 + np.abs(y).max(initial=0.0))
+    if not (largest < _LARGEST_TARGET).all():
+        raise ValueError(f"its targets are larger than {_LARGEST_TARGET:g}")
     transform = LogTarget() if parts.truth("log_target") else IdentityTarget()
     return TargetScale(transform, _plain(offset), _plain(scale))
 
@@ -198,7 +205,9 @@ def _average(values: Any, p: int) -> Average:
 def _belief(values: Any, kernel: Kernel, mean: MeanModel, d: int, q: int, outputs: tuple[int, ...]) -> Belief:
     parts = Fields(values, WATCHED)
     arrays = Fields(parts["latent"], LATENT)
-    points = arrays.reals("points", None, d)
+    points = arrays.reals("points", None, d + 1 if isinstance(kernel, OnFunctionals) else d)
+    _check_rows(kernel, points, d)
+    mean = matching_mean(kernel, mean)
     root = arrays.reals("root", len(points), None)
     m, r = root.shape
     latent = Latent(
@@ -210,6 +219,9 @@ def _belief(values: Any, kernel: Kernel, mean: MeanModel, d: int, q: int, output
         arrays.reals("basis", m, q),
         parts.number("variance", above=0.0),
     )
+    fits = np.allclose(latent.basis, mean.columns(points)) and np.allclose(latent.mean, mean.values(points))
+    if not fits:
+        raise ValueError("the mean of a belief is not that of the model")
     if latent.unroot is None and (r != m or not np.diagonal(root).all()):
         raise ValueError("the root of a belief cannot be solved with")
     natural = None
@@ -220,4 +232,8 @@ def _belief(values: Any, kernel: Kernel, mean: MeanModel, d: int, q: int, output
     if parts["outputs"] != tuple(outputs) or not widths <= {1, *outputs}:
         raise ValueError("a belief does not fit the outputs")
     scale = parts.reals("scale", r + q, r + q)
-    return Belief.of(Whitened(latent, location, scale, natural, kernel, mean), outputs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        belief = Belief.of(Whitened(latent, location, scale, natural, kernel, mean), outputs)
+        if not np.isfinite(belief.mean).all() or not np.isfinite(belief.variance).all():
+            raise ValueError("a belief is not finite")
+    return belief

@@ -11,14 +11,14 @@ from compositegp.composite import Composite, Observations, factor_stacks, restri
 from compositegp.estimators.fitted_model import FittedModel
 from compositegp.estimators.fitting import check_untransformed, choices_of, model_of
 from compositegp.estimators.inputs import Training
-from compositegp.functionals import OnFunctionals, lift, matching_kernel
+from compositegp.functionals import Functionals, OnFunctionals, lift, matching_kernel
 from compositegp.learning import Average, FisherAverage, at_scale, default_kernel, estimate_block
 from compositegp.means import ordinary_least_squares, plugged_in
 from compositegp.posteriors import prior_of
 from compositegp.prediction import CompositeSum
 
 
-def begin(estimator: Any, training: Training, watch: Floats | None) -> FittedModel:
+def begin(estimator: Any, training: Training, watch: Floats | Functionals | None) -> FittedModel:
     """The model before the first segment."""
     choices = choices_of(estimator)
     target, kernel, mean = model_of(estimator, training)
@@ -31,14 +31,16 @@ def begin(estimator: Any, training: Training, watch: Floats | None) -> FittedMod
     return model if watch is None else keep_watch(model, watch)
 
 
-def keep_watch(model: FittedModel, Z: Floats) -> FittedModel:
-    """Keep the belief about some test points, and drop the data."""
+def keep_watch(model: FittedModel, Z: Floats | Functionals) -> FittedModel:
+    """Keep the belief about some test points or functionals, and drop the data."""
     if not isinstance(model.prediction, CompositeSum):
         raise ValueError(
             "watch keeps a belief that every segment adds to, which is prediction=CompositeSum(watch=...); found "
             f"{model.prediction!r}."
         )
-    belief = prior_of(model.kernel, Z, model.mean)
+    kernel, (points,) = lift(model.kernel, watch=Z)
+    model = replace(model, kernel=kernel)
+    belief = prior_of(kernel, points, model.mean)
     if len(model.X):
         data = Observations.of(model.kernel, model.mean, model.X, model.y, model.noise_variance, model.weights)
         for part in model.own_segments:

@@ -11,10 +11,10 @@ from compositegp.backend import Floats, Indices, RandomState
 from compositegp.composite import (
     SCHEMES,
     Composite,
+    EarlierPoints,
     Observations,
     by_labels,
     check_composite,
-    nearest_earlier,
     partition,
 )
 from compositegp.functionals import plain_kernel, plain_points
@@ -22,6 +22,7 @@ from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.validation import check_count
 
+_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
 CompositeMaker = Callable[[Floats, Kernel], Composite]
 """A user's own choice of terms: a function of points (n, d) and a kernel."""
 
@@ -59,7 +60,7 @@ class TermChoice:
         if labels is not None:
             return by_labels(labels, len(X))
         if kernel is None:
-            spreads = X.std(axis=0)
+            spreads = X[:: max(1, len(X) // _SAMPLE)].std(axis=0)
             points = X / np.where(spreads > 0, spreads, 1.0)
         else:
             points = in_length_scales(kernel, X)
@@ -73,7 +74,7 @@ class TermChoice:
         if len(segments) == 1 or not self.conditioning_size:
             return Composite.of_segments(segments)
         numbers = np.arange(len(segments))
-        given = nearest_earlier(in_length_scales(kernel, X), segments, self.conditioning_size, numbers)
+        given = EarlierPoints(X, segments, self.conditioning_size).of(numbers, kernel)
         return Composite.conditional_blocks(segments, given, numbers)
 
     def source(self, data: Observations, labels: ArrayLike | None, conditioned: bool) -> LocalSegments:

@@ -1,16 +1,19 @@
 """Forecasts of time series: pandas in, pandas out. Needs pandas (``pip install 'compositegp[cli]'``)."""
 
+from compositegp.forecasting.aggregation import PERIODS, aggregate_forecast
 from compositegp.forecasting.backtesting import Backtest, backtest, cross_validation
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.seasons import Season, given_seasons
 from compositegp.forecasting.timeline import Observed, Timeline, in_utc, observe, zone_of
 
 __all__ = [
+    "PERIODS",
     "Backtest",
     "CompositeGPForecaster",
     "Observed",
     "Season",
     "Timeline",
+    "aggregate_forecast",
     "backtest",
     "cross_validation",
     "given_seasons",

@@ -24,7 +24,7 @@ _SAME_TIME = 1e-9  # steps within which two times are the same
 _REACHES = 2  # rows that are kept, over the longest lag: a gap leaves something to forecast from
 _ENOUGH = 0.25  # of the lags have to be observed; otherwise a forecast looks further back
 _FILTERS = 4  # that are kept
-_CHUNK = 4096  # steps that are forecast at once
+_CHUNK = 1024  # steps that are forecast at a time, where no covariance is asked for
 
 
 class _Ahead(NamedTuple):

@@ -255,7 +255,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         if not all(0 < level < 1 for level in levels):
             raise ValueError(f"quantiles must be numbers between 0 and 1; found {quantiles!r}.")
         times = series.timeline.stamps(series.next_places(horizon))
-        found = self.predict_distribution(horizon, X, joint=False)
+        found = self.predict_distribution(horizon, X, joint=False)  # in memory that is linear in the horizon
         table = {"mean": found.mean, "std": found.std} | {f"q{level:g}": found.quantile(level) for level in levels}
         return pd.DataFrame(table, index=times)
 

@@ -89,8 +89,9 @@ class Timeline:
         """Time stamps of times that are given in steps since the origin, in the zone of the series."""
         places = np.asarray(places, dtype=np.float64)
         if self.unit == "time":
-            microseconds = np.round(places * (self.step / pd.Timedelta(microseconds=1))).astype(np.int64)
-            index = pd.DatetimeIndex(self.origin.as_unit("us") + microseconds.astype("timedelta64[us]"))
+            unit = "us" if self.step.value % 1000 == 0 else "ns"  # nanoseconds count some three hundred years only
+            counts = np.round(places * (self.step / pd.Timedelta(1, unit=unit))).astype(np.int64)
+            index = pd.DatetimeIndex(self.origin.as_unit(unit) + counts.astype(f"timedelta64[{unit}]"))
             return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
         origin = self._local(pd.DatetimeIndex([self.origin]))[0].as_unit("us")
         if self.unit == "day":
@@ -113,7 +114,7 @@ class Timeline:
 
     def steps(self, duration: Horizon) -> int:
         """A duration ("24h", a Timedelta, or a number of steps) in whole steps."""
-        if isinstance(duration, str) and duration.strip().isdigit():
+        if isinstance(duration, str) and duration.strip().removeprefix("-").isdigit():
             duration = int(duration)
         if isinstance(duration, int | np.integer) and not isinstance(duration, bool):
             count: float = int(duration)
@@ -129,10 +130,13 @@ class Timeline:
                 raise ValueError(
                     f"horizon must be a number of steps or a duration such as 24h; found {duration!r}."
                 ) from error
+        if np.isnan(count):
+            raise ValueError(f"horizon must be a number of steps or a duration such as 24h; found {duration!r}.")
         whole = round(count)
         if whole < 1 or abs(count - whole) > 1e-6:
             raise ValueError(
-                f"horizon {duration!r} is {count:g} steps of {self.step}; give a whole number of steps, at least one."
+                f"horizon {duration!r} is {count:g} steps of {self.step}; give a whole number of steps, at least one, "
+                f"such as {max(whole, 1)}."
             )
         return whole
 
@@ -316,7 +320,7 @@ def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> tuple[pd.DataFr
     if duplicates == "error":
         raise ValueError(
             f"{count} time stamp(s) occur more than once, the first {first}. Drop them, or choose how to merge them: "
-            "duplicates='mean' or 'last'."
+            "duplicates='mean' or 'last' (--duplicates on the command line)."
         )
     grouped = frame.groupby(level=0)
     return (grouped.mean() if duplicates == "mean" else grouped.last()), [

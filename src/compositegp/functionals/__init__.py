@@ -25,7 +25,7 @@ array([ 1., -1.])
 """
 
 from compositegp.functionals.constructors import at, average, box, combine, derivative, part
-from compositegp.functionals.functional_list import Functionals, find_functionals, join
+from compositegp.functionals.functional_list import Functionals, PointsLike, find_functionals, join
 from compositegp.functionals.kernel_of_functionals import OnFunctionals
 from compositegp.functionals.lifting import (
     Lifted,
@@ -36,14 +36,16 @@ from compositegp.functionals.lifting import (
     plain_kernel,
     plain_points,
 )
-from compositegp.functionals.part_kernels import part_names
+from compositegp.functionals.part_kernels import MEAN, part_names
 from compositegp.functionals.places import Places, atoms_of
 
 __all__ = [
+    "MEAN",
     "Functionals",
     "Lifted",
     "OnFunctionals",
     "Places",
+    "PointsLike",
     "at",
     "atoms_of",
     "average",

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from compositegp.backend import Booleans, Floats, Indices
 from compositegp.functionals.part_kernels import MEAN, WHOLE
@@ -126,6 +128,20 @@ class Functionals:
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
         )
 
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """What each is made of, for comparison: equal functionals have equal keys."""
+        parts = [self.part_names[number].encode() for number in self.part_numbers]
+        found = []
+        for start, stop in pairwise(self.starts):
+            own = slice(start, stop)
+            arrays = (self.points[own] + 0.0, self.columns[own], self.weights[own])  # adding zero makes −0 a 0
+            found.append(b"|".join([*(array.tobytes() for array in arrays), *parts[own]]))
+        return found
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("functionals are no array of numbers")
+
     def check(self) -> None:
         """Check the arrays, such as those of a file; a ValueError says what is wrong."""
         count, d = np.shape(self.points) if np.ndim(self.points) == 2 else (0, 0)
@@ -230,3 +246,7 @@ def of_points(points: Floats, feature_names: tuple[Any, ...] | None = None) -> F
         (WHOLE,),
         feature_names,
     )
+
+
+PointsLike: TypeAlias = ArrayLike | Functionals | Sequence[Functionals]
+"""What functions take as points: points (n, d), functionals, or a list of functionals."""

@@ -32,6 +32,7 @@ from compositegp.kernels.length_scales import in_length_scales, metric
 from compositegp.kernels.noise import noise_jacobian, noise_variance, with_noise_factors
 from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
+from compositegp.kernels.spheroid import MaternOnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
 from compositegp.kernels.warped import Warped, is_warped
 from compositegp.kernels.wrapper import KernelWrapper
@@ -42,6 +43,7 @@ __all__ = [
     "DataScale",
     "KernelWrapper",
     "Linearized",
+    "MaternOnSphere",
     "OnColumns",
     "OnSphere",
     "RotatedMatern",

@@ -31,6 +31,8 @@ from compositegp.backend import Array
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.distances import squared_distances
 from compositegp.kernels.evaluation import gram, rule
+from compositegp.kernels.rotation import RotatedMatern
+from compositegp.kernels.sphere import OnSphere
 from compositegp.kernels.stationary import in_units, profile_of
 
 
@@ -203,6 +205,25 @@ def _columns(kernel: OnColumns, X: Array, Y: Array, first: int | None = None, se
     for i in places(first):
         for j in places(second):
             K = K + derivative(kernel.kernel, X_own, Y_own, i, j)
+    return K
+
+
+@rule(derivative, OnSphere)
+@rule(derivative, RotatedMatern)
+def _warped(kernel: Any, X: Array, Y: Array, first: int | None = None, second: int | None = None) -> Array:
+    if _is_value(first, second):
+        return gram(kernel, X, Y)
+    # The chain rule: a column moves all the columns of the view.
+    V, W = kernel.view(X), kernel.view(Y)
+    along = None if first is None else kernel.view_slope(X, first)
+    across = None if second is None else kernel.view_slope(Y, second)
+    K = _zeros(X, Y)
+    for i in [None] if along is None else range(V.shape[-1]):
+        for j in [None] if across is None else range(W.shape[-1]):
+            part = derivative(kernel.inside, V, W, i, j)
+            if along is not None:
+                part = part * along[..., :, None, i]
+            K = K + (part if across is None else part * across[..., None, :, j])
     return K
 
 

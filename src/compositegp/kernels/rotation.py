@@ -17,6 +17,7 @@ from compositegp.backend import Array, Floats, like
 from compositegp.kernels.bounds import largest_covariance
 from compositegp.kernels.data_scale import DataScale, typical_values
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.length_scales import metric
 from compositegp.kernels.noise import noise_variance
 from compositegp.kernels.stationary import PROFILES
 from compositegp.kernels.storable import register_storable
@@ -133,6 +134,10 @@ class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel
         part = math.sinh(size) / size if size > 0 else 1.0
         return X @ like(math.cosh(size) * np.eye(2) - part * np.array([[a, b], [b, -a]]), X)
 
+    def view_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the view, which is linear: the same at all points, shape (..., n, 2)."""
+        return self.view(X * 0 + like(np.eye(2)[column], X))
+
     @property
     def inside(self) -> Kernel:
         """The kernel of equal axes."""
@@ -188,6 +193,12 @@ def _linearize(kernel: RotatedMatern, X: Array) -> Linearized:
         "stretch": lambda: -0.5 * slope * (2 * h * a * sum_of_squares - a * g * along - h * difference),
     }
     return Linearized.of_matrices(value, [derivatives[name] for name in free_hyperparameters(kernel, *_NAMES)])
+
+
+@rule(metric, RotatedMatern, inherited=True)
+def _metric(kernel: RotatedMatern, d: int) -> tuple[float, Floats]:
+    # Of equal axes: for where learning begins. Nearness itself is that of the views.
+    return metric(kernel.inside, d)
 
 
 @rule(largest_covariance, RotatedMatern)

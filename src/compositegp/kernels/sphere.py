@@ -62,6 +62,17 @@ class OnSphere(Warped, KernelWrapper):
             [around * xp.cos(longitude), around * xp.sin(longitude), self.radius * xp.sin(latitude)], axis=-1
         )
 
+    def view_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the points in space by degrees of longitude (column 0) or latitude (1): shape (..., n, 3)."""
+        xp, degree = array_namespace(X), math.pi / 180
+        longitude, latitude = X[..., 0] * degree, X[..., 1] * degree
+        step = self.radius * degree
+        if column == 0:
+            around = step * xp.cos(latitude)
+            return xp.stack([-around * xp.sin(longitude), around * xp.cos(longitude), 0 * latitude], axis=-1)
+        down = -step * xp.sin(latitude)
+        return xp.stack([down * xp.cos(longitude), down * xp.sin(longitude), step * xp.cos(latitude)], axis=-1)
+
     @property
     def inside(self) -> Kernel:
         """The kernel of points in space."""
@@ -80,6 +91,13 @@ class OnSphere(Warped, KernelWrapper):
         return (
             f"OnSphere({self.kernel})" if self.radius == EARTH_RADIUS else f"OnSphere({self.kernel}, {self.radius})"
         )
+
+
+@rule(metric, OnSphere, inherited=True)
+def _metric(kernel: OnSphere, d: int) -> tuple[float, Floats]:
+    # In degrees, as they are at the equator: for where learning begins. Nearness itself is that of the views.
+    variance, inverse_squares = metric(kernel.kernel, 3)
+    return variance, np.full(d, inverse_squares.mean() * np.deg2rad(kernel.radius) ** 2)
 
 
 @rule(largest_covariance, OnSphere)

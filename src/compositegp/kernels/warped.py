@@ -19,6 +19,10 @@ class Warped(ABC):
     def view(self, X: Array) -> Array:
         """What the kernel inside sees of points (..., n, d): an array of shape (..., n, d′)."""
 
+    @abstractmethod
+    def view_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the view in a column of points (..., n, d): an array of shape (..., n, d′)."""
+
     @property
     @abstractmethod
     def inside(self) -> Kernel:

@@ -1,6 +1,7 @@
 """Learning: hyper-parameters and mean coefficients from segments, with standard errors."""
 
 from compositegp.learning.composite_likelihood import CompositeLikelihood
+from compositegp.learning.custom_optimizer import CustomOptimizer
 from compositegp.learning.defaults import at_scale, default_kernel
 from compositegp.learning.fisher_average import FisherAverage
 from compositegp.learning.fisher_scoring import maximize
@@ -36,6 +37,7 @@ __all__ = [
     "BlockEstimate",
     "ComparedKernel",
     "CompositeLikelihood",
+    "CustomOptimizer",
     "FisherAverage",
     "KernelComparison",
     "LearningMethod",

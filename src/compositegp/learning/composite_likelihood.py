@@ -1,5 +1,8 @@
 """Learning by composite likelihood: Fisher scoring on more and more terms, until θ is known well enough."""
 
+from dataclasses import replace
+from numbers import Real
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
@@ -10,16 +13,17 @@ from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import LearningProblem
 from compositegp.learning.result import Estimate
 from compositegp.learning.segment_reader import SegmentReading
-from compositegp.learning.stopping import growth_needed
+from compositegp.learning.stopping import growth_needed, predictive_growth, sandwich_information
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
 # benchmarks/learning.py, on real tables, shows what a change of these costs and gains.
 _FIRST_POINTS = 4096  # the first round reads at least this many points
+_WARM_POINTS = 8192  # the same, where learning begins at values that were learned already
 _FIRST_BLOCKS = 8  # the first round reads at least this many blocks
 _GROWTH = 8.0  # a round reads at most this many times as much as the one before
-_PROBES = 128  # random vectors, over all blocks, for the Fisher information of a step
-_LAST_PROBES = 1024  # random vectors, over all blocks, for the standard errors that are reported
+_PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
+_LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
 _MOST_PROBES = 64  # random vectors in one block, at most
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
 _LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
@@ -35,14 +39,16 @@ _REFRESHES = 2  # at most this many times, when no more terms are needed, condit
 class CompositeLikelihood(LearningMethod):
     """Maximize the composite likelihood Σ w ln p(y_S) by Fisher scoring, on as many terms as are needed.
 
-    The likelihood of a random subset of the terms is maximized. The subset grows until the hyper-parameters are known
-    to the tolerance. Terms that depend on the length scales are made again in every round.
+    The likelihood of a random subset of the terms is maximized. The subset grows until more would hardly improve a
+    prediction. Terms that depend on the length scales are made again in every round.
 
     Parameters
     ----------
-    tolerance : float or None
-        Read segments, in random order, until the relative standard error of every hyper-parameter is below this; None
-        reads all of them.
+    tolerance : "prediction", float or None
+        When to stop reading segments, which are read in random order. ``prediction``: when the errors of the
+        hyper-parameters cost a prediction less than `nats` of log score, tr(H⁻¹ J) / (2 n) with H the Fisher
+        information and J the covariance of the gradient, and at least 8,192 observations were read. A number: when the
+        relative standard error of every hyper-parameter is below it. None reads all of them.
     start : {"data", "kernel"}
         Where to begin. ``data``: at the most likely of several kernels: the given kernel at the scale of the data, the
         same with shorter length scales, and the given kernel itself. Bounds that were left at the default of
@@ -53,6 +59,8 @@ class CompositeLikelihood(LearningMethod):
         points, else 0.
     verbose : bool
         Show a progress bar on a terminal.
+    nats : float
+        For ``tolerance="prediction"``.
 
     Examples
     --------
@@ -62,21 +70,30 @@ class CompositeLikelihood(LearningMethod):
 
     def __init__(
         self,
-        tolerance: float | None = 0.03,
+        tolerance: float | str | None = "prediction",
         start: str = "data",
         n_restarts: int | str = "auto",
+        nats: float = 0.001,
         verbose: bool = False,
     ) -> None:
         self.tolerance = tolerance
         self.start = start
         self.n_restarts = n_restarts
+        self.nats = nats
         self.verbose = verbose
 
     def check(self) -> None:
         """Check the parameters."""
         super().check()
+        if isinstance(self.nats, bool) or not isinstance(self.nats, Real) or not self.nats > 0:
+            raise ValueError(f"nats must be a positive number, such as 0.001; found {self.nats!r}.")
         if self.n_restarts != "auto":
             check_count(self.n_restarts, "n_restarts", least=0)
+
+    @property
+    def stops_by_prediction(self) -> bool:
+        """True."""
+        return True
 
     def solve(self, problem: LearningProblem) -> None:
         """Learn: leave the best estimate in ``problem.best``."""
@@ -95,7 +112,7 @@ class CompositeLikelihood(LearningMethod):
             known = errors < _KNOWN
             moved = float(np.abs(optimum.theta - theta)[known].max(initial=0.0))
             theta, coefficients = optimum.theta, optimum.coefficients
-            needed = growth_needed(errors, theta, bounds, optimum.score.n_points, self.tolerance)
+            needed = self._growth_needed(optimum, errors, bounds)
             if count < len(problem.terms) and needed > 1:
                 count = min(len(problem.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
             elif problem.terms.follow_length_scales and refreshes < _REFRESHES and moved > _MOVED:
@@ -107,7 +124,17 @@ class CompositeLikelihood(LearningMethod):
         last = _evaluate(problem, reading, theta, coefficients, _LAST_PROBES)
         final = Optimum(theta, coefficients, last, optimum.converged)
         coefficients, _ = least_squares_step(final)
-        problem.found(_estimate(final._replace(coefficients=coefficients), count))
+        found = _estimate(final._replace(coefficients=coefficients), count)
+        if not problem.terms.conditioned:
+            found = replace(found, theta_information=sandwich_information(last))
+        problem.found(found)
+
+    def _growth_needed(self, optimum: Optimum, errors: Floats, bounds: Floats) -> float:
+        """How many times as many points are needed; at most 1 if those read are enough."""
+        score, theta = optimum.score, optimum.theta
+        if isinstance(self.tolerance, str):
+            return predictive_growth(score, theta, bounds, self.nats)
+        return growth_needed(errors, theta, bounds, score.n_points, self.tolerance)
 
     def _restarts(self, problem: LearningProblem, count: int) -> int:
         if self.n_restarts != "auto":
@@ -117,7 +144,8 @@ class CompositeLikelihood(LearningMethod):
     def _first_count(self, problem: LearningProblem) -> int:
         if self.tolerance is None:
             return len(problem.terms)
-        enough = int(np.ceil(_FIRST_POINTS / problem.terms.mean_size))
+        warm = self.start == "kernel" or problem.warm
+        enough = int(np.ceil((_WARM_POINTS if warm else _FIRST_POINTS) / problem.terms.mean_size))
         return min(len(problem.terms), max(_FIRST_BLOCKS, enough))
 
 

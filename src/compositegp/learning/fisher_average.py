@@ -7,7 +7,7 @@ from numbers import Integral
 import numpy as np
 from joblib import Parallel, delayed
 
-from compositegp.backend import Floats, use_device
+from compositegp.backend import Floats, current_device
 from compositegp.composite import Score, restrict, total_score
 from compositegp.learning.fisher_scoring import Optimum, least_squares_step
 from compositegp.learning.method import LearningMethod
@@ -68,13 +68,13 @@ class FisherAverage(LearningMethod):
         """False: every segment is estimated alone."""
         return False
 
-    @use_device(None)
     def solve(self, problem: LearningProblem) -> None:
         """Learn: leave the best estimate in ``problem.best``."""
         if not isinstance(problem.terms, LocalSegments):
             raise ValueError(
                 "FisherAverage learns from data in memory. Use CompositeLikelihood for data in partitions."
             )
+        assert not isinstance(self.tolerance, str)
         terms, coefficients = problem.terms, problem.coefficients
         bounds = problem.data.kernel.bounds
         covariance = problem.best.coefficient_covariance
@@ -106,7 +106,7 @@ class FisherAverage(LearningMethod):
         for start in range(0, len(order), _BATCH):
             composite = terms.take(order[start : start + _BATCH], data.kernel)
             blocks = [stack[number : number + 1] for stack in composite.stacks for number in range(len(stack))]
-            found = Parallel(n_jobs=problem.n_jobs)(
+            found = Parallel(n_jobs=problem.n_jobs if current_device() is None else 1)(
                 delayed(estimate_block)(*restrict(data, block), coefficients, self.n_restarts, problem.seed)
                 for block in blocks
             )

@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, Indices, pseudo_invert_information, warn_caller
 from compositegp.composite import CONDITIONING_SIZE, Composite, Observations, total_score
-from compositegp.functionals import plain_kernel
+from compositegp.functionals import PointsLike, plain_kernel
 from compositegp.kernels import DataScale
 from compositegp.learning.composite_likelihood import CompositeLikelihood
+from compositegp.learning.custom_optimizer import CustomOptimizer
 from compositegp.learning.fisher_average import FisherAverage
 from compositegp.learning.method import LearningMethod, check_method
 from compositegp.learning.problem import LearningProblem, Reporter
@@ -35,13 +36,15 @@ _START_POINTS = 2048  # points by whose likelihood a start is chosen
 
 
 def as_learning_method(learning: Any) -> LearningMethod:
-    """A method of learning from a user's choice: a name or an object."""
+    """A method of learning from a user's choice: a name, an object, or an optimizer as scikit-learn takes it."""
+    if callable(learning) and not isinstance(learning, type | LearningMethod):
+        return CustomOptimizer(learning)
     return check_method(learning, METHODS)
 
 
 def learn(
     kernel: Kernel,
-    X: ArrayLike,
+    X: PointsLike,
     y: ArrayLike,
     terms: Composite | list[Indices],
     *,

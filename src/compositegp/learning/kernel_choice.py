@@ -228,7 +228,7 @@ def choose_kernel_from(
         reporter=Reporter(None, verbose, len(source)),
         **options,
     )
-    problem.coefficients = winner.mean_coefficients
+    problem.coefficients, problem.warm = winner.mean_coefficients, True
     return solve(problem, method), comparison
 
 

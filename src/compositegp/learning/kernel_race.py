@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -20,15 +20,15 @@ from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
 from compositegp.learning.warm_starts import warm_starts
 
-_FIRST_POINTS = 4096  # points that all the candidates are compared on
-_MOST_POINTS = 2**14  # points after which no more are read
+_FIRST_POINTS = 3072  # points that all the candidates are compared on
+_MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
-_PROBES = 128  # random vectors, over all blocks, for the Fisher information of a step
+_PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _MOST_PROBES = 64  # random vectors in one block, at most
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
-_FIRST_EVALUATIONS = 12  # of the kernel that is learned first, at most
-_EVALUATIONS = 10  # of each candidate in the first round, at most
+_FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
+_EVALUATIONS = 8  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
 _HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
 _SHRINKS = 0.5  # a maximization whose gains shrink faster than this is near its end
@@ -61,6 +61,7 @@ def compare_kernels(
     KernelComparison
     """
     began = time.perf_counter()
+    whole, problem = problem, _halved(problem)
     source = problem.terms
     count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
     start = problem.data.kernel
@@ -83,12 +84,13 @@ def compare_kernels(
     for _ in range(_MOST_ROUNDS):
         racing, out = _select(racing)
         left += out
-        more = terms.n_points < _MOST_POINTS and count < len(source)
+        more = terms.n_points < _MOST_POINTS and (count < len(source) or source is not whole.terms)
         if not _undecided(racing) or not (more or any(one.last_gain > 0 for one in racing)):
             break
         if more:
-            count = min(2 * count, len(source))
-            terms = FixedTerms(problem, count, first.at_optimum)
+            source = whole.terms
+            count = min(math.ceil(2 * terms.n_points / source.mean_size), len(source))
+            terms = FixedTerms(whole, count, first.at_optimum)
         for number, candidate in enumerate(racing):
             report(number, len(racing), f"{candidate.name}, {round(terms.n_points)} points")
             candidate.climb(terms, _MORE_EVALUATIONS)
@@ -96,6 +98,15 @@ def compare_kernels(
     rows = sorted([*racing, *left], key=lambda one: (one is not winner, -one.terms.count, -one.difference))
     seconds = time.perf_counter() - began
     return KernelComparison(tuple(one.row(one is winner) for one in rows), first.at_optimum, seconds)
+
+
+def _halved(problem: LearningProblem) -> LearningProblem:
+    """The same problem with segments of half the size, where they can be made: four times as many steps a second."""
+    count = max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / problem.terms.mean_size))
+    halves = problem.terms.halved(problem.order[:count])
+    if halves is None:
+        return problem
+    return replace(problem, terms=halves, order=np.ravel(2 * np.asarray(problem.order)[:, None] + [0, 1]))
 
 
 class FixedTerms:

@@ -25,18 +25,25 @@ class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
     True
     """
 
-    tolerance: float | None
+    tolerance: float | str | None
     start: str
     verbose: bool = False
 
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
-        if self.tolerance is not None and not (isinstance(self.tolerance, Real) and self.tolerance > 0):
-            raise ValueError(f"tolerance must be a positive number or None; found {self.tolerance!r}.")
+        named = self.stops_by_prediction and self.tolerance == "prediction"
+        if self.tolerance is not None and not (named or (isinstance(self.tolerance, Real) and self.tolerance > 0)):
+            choices = 'a positive number, "prediction"' if self.stops_by_prediction else "a positive number"
+            raise ValueError(f"tolerance must be {choices} or None; found {self.tolerance!r}.")
         if self.start not in STARTS:
             raise ValueError(f"start must be data or kernel; found {self.start!r}.")
         if not isinstance(self.verbose, bool | int | np.bool_):
             raise ValueError(f"verbose must be True or False; found {self.verbose!r}.")
+
+    @property
+    def stops_by_prediction(self) -> bool:
+        """Whether the method knows the tolerance ``prediction``."""
+        return False
 
     @property
     def conditions(self) -> bool:

@@ -62,6 +62,8 @@ class LearningProblem:
     n_jobs : int or None
     reporter : Reporter
     best : Estimate
+    warm : bool
+        Whether the kernel was already learned, roughly.
     """
 
     data: Observations
@@ -72,6 +74,7 @@ class LearningProblem:
     n_jobs: int | None
     reporter: Reporter
     best: Estimate
+    warm: bool = False
 
     def found(self, estimate: Estimate, *, best: bool = True) -> None:
         """Report an estimate, and keep it if it is the best so far."""

@@ -3,15 +3,19 @@
 from compositegp.plotting.analysis import plot_confidence, plot_errors, plot_trade_off
 from compositegp.plotting.forecast import draw_forecast
 from compositegp.plotting.maps import MapPicture, draw_map
-from compositegp.plotting.validation import plot_neighbor_curve, plot_validation
+from compositegp.plotting.validation import draw_validation, plot_neighbor_curve, plot_validation
+from compositegp.plotting.variograms import draw_variogram, variogram
 
 __all__ = [
     "MapPicture",
     "draw_forecast",
     "draw_map",
+    "draw_validation",
+    "draw_variogram",
     "plot_confidence",
     "plot_errors",
     "plot_neighbor_curve",
     "plot_trade_off",
     "plot_validation",
+    "variogram",
 ]

@@ -41,7 +41,8 @@ def draw_forecast(history: "pd.Series", forecast: "pd.DataFrame", target: str) -
         band = forecast[lower], forecast[upper]
         axes.fill_between(forecast.index, *band, color=style.BLUE, alpha=alpha, lw=0, label=label)
     axes.plot(forecast.index, forecast["q0.5"], color=style.BLUE, lw=1.6, label="median")
-    axes.set(ylabel=target, title=f"Forecast of {target} from {forecast.index[0]:%Y-%m-%d %H:%M}")
+    name = target.replace("$", r"\$")  # a name is no formula
+    axes.set(ylabel=name, title=f"Forecast of {name} from {forecast.index[0]:%Y-%m-%d %H:%M}")
     axes.legend(frameon=False, ncols=4, loc="upper left")
     axes.margins(x=0.01)
     figure.autofmt_xdate()

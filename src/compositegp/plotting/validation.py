@@ -48,6 +48,11 @@ def plot_validation(report: ValidationReport) -> Any:
     return figure
 
 
+def draw_validation(report: ValidationReport) -> bytes:
+    """The picture of `plot_validation` as the content of a PNG file."""
+    return style.png(plot_validation(report), dpi=110)
+
+
 def plot_neighbor_curve(curve: NeighborCurve) -> Any:
     """Draw the expected loss of log score against the number of neighbors.
 

@@ -10,41 +10,53 @@ from compositegp.posteriors.composite_posterior import (
     posterior,
 )
 from compositegp.posteriors.cross_validation import leave_one_out
+from compositegp.posteriors.field_draws import FieldDraws, draw_field
 from compositegp.posteriors.groups import gather, predict_groups, project_groups
 from compositegp.posteriors.inducing import project, project_belief
 from compositegp.posteriors.local_kriging import (
     N_NEIGHBORS,
+    WIDE_LIMIT,
     NearestPredictor,
+    announce_union,
     default_group_size,
     exact_belief,
     exact_marginals,
+    exact_means,
     nearest,
     normal_equations,
     predict_from,
     predict_prefixes,
 )
-from compositegp.posteriors.neighbor_search import NeighborSearch
+from compositegp.posteriors.neighbor_search import FEWEST_NEAR, NeighborSearch
+from compositegp.posteriors.precision import Precision
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded
 
 __all__ = [
+    "FEWEST_NEAR",
     "N_NEIGHBORS",
     "RULES",
+    "WIDE_LIMIT",
     "WINDOWS",
     "Belief",
     "FactoredComposite",
+    "FieldDraws",
     "Marginals",
     "NearestPredictor",
     "NeighborSearch",
     "Neighborhood",
+    "Precision",
     "Surrounded",
     "Whitened",
+    "announce_union",
     "ask_committee",
     "belief_about_inducing",
     "believe",
     "committee",
     "default_group_size",
+    "draw_field",
     "exact_belief",
     "exact_marginals",
+    "exact_means",
     "factorize",
     "gather",
     "join_surrounded",

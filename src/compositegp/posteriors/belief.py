@@ -17,11 +17,19 @@ from compositegp.backend import (
     SingularMatrixError,
     blas_threads_for,
     cholesky,
+    fetch,
     solve_lower,
-    use_device,
 )
-from compositegp.composite import Composite, Evidence, Latent, Observations, collect_evidence, factor_stacks
-from compositegp.functionals import lift, matching_kernel, matching_mean
+from compositegp.composite import (
+    Composite,
+    Evidence,
+    FactoredStack,
+    Latent,
+    Observations,
+    collect_evidence,
+    factor_stacks,
+)
+from compositegp.functionals import PointsLike, lift, matching_kernel, matching_mean
 from compositegp.means import (
     Basis,
     Estimated,
@@ -165,7 +173,7 @@ class Belief:
         """Standard deviations of z, shape (M,)."""
         return np.sqrt(self.variance)
 
-    def update(self, X_k: ArrayLike, y_k: ArrayLike, *, noise_variance: ArrayLike | None = None) -> "Belief":
+    def update(self, X_k: PointsLike, y_k: ArrayLike, *, noise_variance: ArrayLike | None = None) -> "Belief":
         """Belief after one more segment of data; this one stays as it is.
 
         Segments in any order, one call each, give the belief of `posterior` with `Composite.marginal`; a single segment
@@ -197,7 +205,6 @@ class Belief:
         )
         return replace(self, whitened=known._replace(latent=replace(known.latent, points=points))).take_in(data)
 
-    @use_device(None)
     def take_in(self, data: Observations) -> "Belief":
         """Belief after one more segment, which has been checked and is under the model of this belief."""
         latent, location, scale, natural, *_ = self._whitened("update")
@@ -213,7 +220,8 @@ class Belief:
                 return condition(latent, total, model, data.outputs)
             if not len(location):
                 return self
-            moments = take_in_segment(data, factored, latent, location, scale)
+            arrays = (fetch(values) for values in (factored.points, factored.lower, factored.innovations))
+            moments = take_in_segment(data, FactoredStack(factored.stack, *arrays), latent, location, scale)
             return Belief.of(Whitened(latent, *moments, None, *model), data.outputs)
 
     def under(self, kernel: Kernel) -> "Belief":
@@ -284,7 +292,7 @@ def joined(parts: list[Marginals]) -> Marginals:
     return Marginals(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
-def prior(kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
+def prior(kernel: Kernel, Z: PointsLike, *, mean: MeanLike = None) -> Belief:
     """Belief about the latent values at `Z` before any data.
 
     Parameters

@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import JITTER_START, Floats, IndexSets, Indices, blas_threads_for, fetch, like, solve_lower
 from compositegp.composite import Composite, Observations, factor_stacks
-from compositegp.functionals import lift
+from compositegp.functionals import PointsLike, lift
 from compositegp.kernels import diagonal, gram
 from compositegp.means import MeanLike
 from compositegp.posteriors.belief import Marginals, check_finite
@@ -74,9 +74,9 @@ class Experts:
 
 def committee(
     kernel: Kernel,
-    X: ArrayLike,
+    X: PointsLike,
     y: ArrayLike,
-    Z: ArrayLike,
+    Z: PointsLike,
     segments: IndexSets,
     *,
     rule: str = "rbcm",

@@ -17,7 +17,7 @@ from compositegp.composite import (
     collect_evidence,
     factor_stacks,
 )
-from compositegp.functionals import OnFunctionals, lift
+from compositegp.functionals import OnFunctionals, PointsLike, lift
 from compositegp.means import Estimated, MeanLike
 from compositegp.posteriors.belief import Belief, Model, condition, condition_on_estimate, prior_evidence
 from compositegp.posteriors.inducing import project_belief
@@ -43,7 +43,7 @@ class FactoredComposite:
     composite: Composite
     stacks: tuple[FactoredStack, ...]
 
-    def posterior(self, Z: ArrayLike, *, inducing: ArrayLike | None = None) -> Belief:
+    def posterior(self, Z: PointsLike, *, inducing: ArrayLike | None = None) -> Belief:
         """Belief about the latent values at `Z`, as `compositegp.posterior` gives it."""
         data = self.data
         kernel, (points, sites) = lift(data.kernel, Z=Z, inducing=inducing)
@@ -61,7 +61,7 @@ class FactoredComposite:
 
 def factorize(
     kernel: Kernel,
-    X: ArrayLike,
+    X: PointsLike,
     y: ArrayLike,
     composite: Composite,
     *,
@@ -94,9 +94,9 @@ def factorize(
 
 def posterior(
     kernel: Kernel,
-    X: ArrayLike,
+    X: PointsLike,
     y: ArrayLike,
-    Z: ArrayLike,
+    Z: PointsLike,
     composite: Composite,
     *,
     inducing: ArrayLike | None = None,

@@ -6,7 +6,7 @@ from compositegp.backend import blas_threads_for, fetch, like, solve_lower
 from compositegp.composite import FactoredStack, Observations
 from compositegp.means import NormalEquations
 from compositegp.posteriors.belief import Marginals, check_finite
-from compositegp.posteriors.local_kriging import _coefficients
+from compositegp.posteriors.local_kriging import coefficients_from
 
 
 def leave_one_out(data: Observations, factored: FactoredStack) -> Marginals:
@@ -39,7 +39,7 @@ def leave_one_out(data: Observations, factored: FactoredStack) -> Marginals:
         products = (
             whitened[:, :q].T @ whitened - precision[:, None, None] * loadings[:, :, None] * shares[:, None, :]
         )
-        beta, root = _coefficients(data, NormalEquations(products[..., :q], products[..., q:]))
+        beta, root = coefficients_from(data, NormalEquations(products[..., :q], products[..., q:]))
         below = below - (loadings[:, None, :] @ beta)[:, 0]
         variance = np.maximum(variance, 0.0) + ((loadings[:, None, :] @ root)[:, 0] ** 2).sum(axis=1)
     found = Marginals((data.targets.reshape(n, -1) - below).reshape(n, *data.outputs), np.maximum(variance, 0.0))

@@ -3,18 +3,17 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, psd_root
-from compositegp.functionals import lift, matching_kernel, matching_mean
+from compositegp.functionals import PointsLike, lift, matching_kernel, matching_mean
 from compositegp.kernels import gram
 from compositegp.means import MeanLike, MeanModel, as_mean
 from compositegp.posteriors.belief import Belief, check_finite
 from compositegp.validation import check_kernel, check_points
 
 
-def project(belief: Belief, kernel: Kernel, Z: ArrayLike, *, mean: MeanLike = None) -> Belief:
+def project(belief: Belief, kernel: Kernel, Z: PointsLike, *, mean: MeanLike = None) -> Belief:
     """Belief about the latent values at `Z` from one about those at other points, by p(z | u).
 
     Parameters

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -16,15 +15,18 @@ from compositegp.backend import (
     current_device,
     diagonals,
     fetch,
+    in_batches,
     keep_freed_memory,
     like,
     psd_root,
+    run_tasks,
     solve_lower,
+    solve_upper,
     warn_caller,
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
-from compositegp.functionals import Functionals, Places, atoms_of, lift
-from compositegp.kernels import diagonal, gram, in_length_scales
+from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift
+from compositegp.kernels import diagonal, gram, in_length_scales, noise_variance
 from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
 from compositegp.posteriors.neighbor_search import NeighborSearch
@@ -38,13 +40,37 @@ WIDE_LIMIT = 4096
 """Observations that a functional over several points is predicted from, at most."""
 
 # Found by benchmarks/estimator.py on the satellite field and benchmarks/scale.py profile.
-_TASK_GROUPS = 64  # groups of test points in one parallel task
+_TASK_GROUPS = 16  # groups of test points in one parallel task
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _FEW_COLUMNS = 4  # up to this many columns test points that are close together share their neighbors
 _GROUP = 32  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
 _SMALLER = 4  # groups that are not close together are made this many times smaller
+_SHARED = 8  # test points that share their neighbors in many columns
+_SHARING_LOSS = 0.01  # expected log score, in nats, that sharing may cost there: it saves seven eighths of the work
+_ENOUGH_TO_SHARE = 256  # test points from which sharing is tried there
+_OWN, _OWN_SHARE = (
+    48,
+    0.9,
+)  # nearest observations of a test point, of which its group has this share, or it is alone
+_TRIED, _TRIED_POINTS = 5, 3  # groups, and points of each, by which it is tried
 _CANDIDATES = 2  # nearest points of the center of a group that are looked at, for each one wanted
+
+
+def announce_union(sites: int, near: int, count: int, size: int) -> None:
+    """Say what a functional over several points is predicted from, where that is less than usual, or too much."""
+    if near > WIDE_LIMIT:
+        raise ValueError(
+            f"A functional over {sites} points would be predicted from {near} observations, the {count} nearest to "
+            f"each of its points, but the limit is {WIDE_LIMIT}. Give it fewer points, or use "
+            "prediction=CompositeSum()."
+        )
+    if count < size:
+        warn_caller(
+            f"A functional over {sites} points is predicted from the {count} observations nearest to each of them, "
+            f"{near} together, and not from the {size} nearest: the limit is {WIDE_LIMIT} together.",
+            UserWarning,
+        )
 
 
 def default_group_size(n_columns: int) -> int:
@@ -111,7 +137,7 @@ class NearestPredictor:
     ----------
     data : Observations
     search : NeighborSearch, optional
-        A tree of the same data, where there is one.
+        Of the same points under the same kernel, where there is one already.
     """
 
     def __init__(self, data: Observations, search: NeighborSearch | None = None) -> None:
@@ -119,32 +145,50 @@ class NearestPredictor:
         self._search = NeighborSearch(in_length_scales(data.kernel, data.X)) if search is None else search
         self._search.prepare()
 
+    def with_data(self, data: Observations) -> "NearestPredictor":
+        """The same points and kernel with another mean, by the same search tree."""
+        return NearestPredictor(data, self._search)
+
     def lifted(self, functionals: Functionals) -> "NearestPredictor":
         """The same data and tree, under the model lifted to functionals."""
         return NearestPredictor(self.data.lifted(functionals), self._search)
 
-    def predict(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Marginals:
-        """Predict each latent value at `Z`: see `nearest`."""
-        found = self._predict(Z, size, group_size, n_jobs, False)
+    def predict(self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None) -> Marginals:
+        """Predict each latent value at `Z`: see `nearest`; without a group size, in groups where they pay."""
+        found = self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), False)
         return Marginals(found.mean, found.variance)
 
-    def predict_surrounded(self, Z: Floats, size: int, group_size: int, *, n_jobs: int | None = None) -> Surrounded:
+    def predict_surrounded(
+        self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None
+    ) -> Surrounded:
         """Predict each latent value at `Z`, and describe the neighborhood that it is predicted from."""
-        return self._predict(Z, size, group_size, n_jobs, True)
+        return self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), True)
 
-    def _predict(self, Z: Floats, size: int, group_size: int, n_jobs: int | None, surroundings: bool) -> Surrounded:
+    def _sharing(
+        self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None
+    ) -> tuple[int, float, int | None]:
+        """How many test points share their neighbors, how close they have to be, and the number of processes."""
+        if group_size is not None:
+            return group_size, _CLOSE, n_jobs
+        if Z.shape[1] <= _FEW_COLUMNS:
+            return _GROUP, _CLOSE, n_jobs
+        return self.shared_group_size(Z, size, n_jobs), np.inf, n_jobs
+
+    def _predict(
+        self, Z: Floats, size: int, group_size: int, close: float, n_jobs: int | None, surroundings: bool
+    ) -> Surrounded:
         size = min(size, len(self.data.X))
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
-        for tasks in self._tasks(Z, size, group_size, n_jobs):
+        for tasks in self._tasks(Z, size, group_size, n_jobs, close):
             if current_device() is None:
-                with blas_threads_for(0):  # of threads, if that is what joblib is told to use
-                    found = Parallel(n_jobs=n_jobs)(
-                        delayed(_predict)(
-                            self.data.take(chosen.ravel()), _blocks(*chosen.shape), Z[own], surroundings
-                        )
-                        for own, chosen in tasks
-                    )
+                found = run_tasks(
+                    (
+                        (_predict, (self.data.take(near.ravel()), _blocks(*near.shape), Z[own], surroundings))
+                        for own, near in tasks
+                    ),
+                    n_jobs,
+                )
             else:
                 found = [_predict(self.data, _stack(chosen), Z[own], surroundings) for own, chosen in tasks]
             for (own, _), part in zip(tasks, found, strict=True):
@@ -155,36 +199,77 @@ class NearestPredictor:
         check_finite(self.data.kernel, result.mean, result.variance)
         return result
 
-    def _tasks(self, Z: Floats, size: int, group_size: int, n_jobs: int | None) -> Iterator[list[tuple[Any, Any]]]:
+    def shared_group_size(self, Z: Floats, size: int, n_jobs: int | None = None) -> int:
+        """Test points that may share their neighbors in many columns, where these are never very close together.
+
+        A few groups are tried: sharing pays if it costs less than `_SHARING_LOSS` of expected log score.
+        """
+        if len(Z) < _ENOUGH_TO_SHARE or size >= len(self.data.X) or isinstance(self.data.kernel, OnFunctionals):
+            return 1
+        tests = in_length_scales(self.data.kernel, Z)
+        groups = partition(tests, _SHARED)
+        chosen = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, _TRIED)]
+        rows = np.concatenate([group[:_TRIED_POINTS] for group in chosen])
+        noise = noise_variance(self.data.kernel, Z) + np.finfo(np.float64).tiny
+        together, alone = np.empty(len(Z)), np.empty(len(Z))
+        sets = self._sets(tests, sorted(chosen, key=len, reverse=True), size, n_jobs)
+        for own, near in _tasks(sorted(chosen, key=len, reverse=True), sets):
+            together[own] = _predict(self.data, _stack(near), Z[own], False).variance
+        alone[rows] = self._predict(Z[rows], size, 1, _CLOSE, n_jobs, False).variance
+        logs = [np.log(variance[rows] + noise[rows]) for variance in (together, alone)]
+        return _SHARED if 0.5 * float(np.mean(logs[0] - logs[1])) <= _SHARING_LOSS else 1
+
+    def nearest(self, Z: Floats, count: int, n_jobs: int | None) -> Any:
+        """The `count` observations nearest to each test point, nearest first: shape (M, count)."""
+        return self._search.nearest(in_length_scales(self.data.kernel, Z), count, n_jobs)
+
+    def _tasks(
+        self, Z: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
+    ) -> Iterator[list[tuple[Any, Any]]]:
         """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
-        places = Places.of(self.data.kernel, Z)
+        places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
-        groups = self._groups(tests, size, group_size, n_jobs) if len(tests) else []
+        groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
             sets = self._sets(tests, members, size, n_jobs)
-            yield list(_tasks([places.rows(group) for group in members], sets))
+            if np.isinf(close) and group_size > 1:
+                members, apart = self._served(tests, members, sets, n_jobs)
+                sets = sets[[number for number, group in enumerate(members) if len(group)]]
+                members = [group for group in members if len(group)]
+                if len(apart):
+                    alone = list(apart[:, None])
+                    yield list(_tasks(alone, self._sets(tests, alone, size, n_jobs)))
+            if members:
+                yield list(_tasks([places.rows(group) for group in members], sets))
         for row in places.wide:
             near = self._near(atoms_of(self.data.kernel, Z[[row]]), size, n_jobs)
             yield [(np.array([[row]]), near[None])]
+
+    def _covers(self, centers: Floats, radii: Floats, size: int, n_jobs: int | None) -> Any:
+        """Whether the neighborhood of a center is wide enough for points that far from it, as for those of a group."""
+        return radii <= _CLOSE * self._search.distance_to(centers, size, n_jobs)
+
+    def _served(
+        self, tests: Floats, groups: list[Indices], sets: Any, n_jobs: int | None
+    ) -> tuple[list[Indices], Indices]:
+        """Groups without the test points whose own nearest observations are not among those of the group; and these."""
+        rows = np.concatenate(groups)
+        nearest = self._search.nearest(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
+        starts = np.cumsum([0, *(len(group) for group in groups)])
+        served, apart = [], [rows[:0]]
+        for group, near, start in zip(groups, sets, starts, strict=False):
+            inside = np.isin(nearest[start : start + len(group)], near).mean(axis=1) >= _OWN_SHARE
+            served.append(group[inside])
+            apart.append(group[~inside])
+        return served, np.concatenate(apart)
 
     def _near(self, points: Floats, size: int, n_jobs: int | None) -> Indices:
         """Observations near any of the points of a functional, the farthest first."""
         sites = np.unique(in_length_scales(self.data.kernel, points), axis=0)
         near, count = self._search.union(sites, size, WIDE_LIMIT, n_jobs)
-        if len(near) > WIDE_LIMIT:
-            raise ValueError(
-                f"A functional over {len(sites)} points would be predicted from {len(near)} observations, the {count} "
-                f"nearest to each of its points, but the limit is {WIDE_LIMIT}. Give it fewer points, or use "
-                "prediction=CompositeSum()."
-            )
-        if count < size:
-            warn_caller(
-                f"A functional over {len(sites)} points is predicted from the {count} observations nearest to each of "
-                f"them, {len(near)} together, and not from the {size} nearest: the limit is {WIDE_LIMIT} together.",
-                UserWarning,
-            )
+        announce_union(len(sites), len(near), count, size)
         distances, _ = KDTree(sites).query(self._search.points[near])
         return np.asarray(near[np.argsort(-distances, kind="stable")])
 
@@ -217,8 +302,12 @@ class NearestPredictor:
             )
         )
 
-    def _groups(self, tests: Floats, size: int, group_size: int, n_jobs: int | None) -> list[Indices]:
+    def _groups(
+        self, tests: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
+    ) -> list[Indices]:
         """Groups of test points (in length scales) that are close together: smaller ones where large ones are not."""
+        if np.isinf(close):
+            return sorted(partition(tests, group_size), key=len, reverse=True)
         groups: list[Indices] = []
         rest = np.arange(len(tests))
         for at_most in (group_size, group_size // _SMALLER):
@@ -290,21 +379,24 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
     n, shape = stack.indices.shape[1], Z.shape[:2]
     around = Neighborhood(np.empty((*shape, data.n_outputs, len(WINDOWS))), np.empty(shape))
     result = Surrounded(np.empty((*shape, data.n_outputs)), np.empty(shape), around)
+
+    def work(blocks: slice) -> None:
+        part, own = stack[blocks], Z[blocks]
+        points = data.rows("X", part)
+        lower, _ = factor_covariance(data, part, gram(data.kernel, points))
+        columns = solve_lower(lower, data.rows("columns", part))
+        V = solve_lower(lower, gram(data.kernel, points, like(own, points)))
+        result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, columns, V, own)
+        left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
+        result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
+        if surroundings:
+            errors = _standardized_errors(data, fetch(columns), coefficients)
+            found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
+            around.scales[blocks], around.log_variance[blocks] = found
+
     keep_freed_memory()
     with blas_threads_for(0):
-        for blocks in batches(len(stack), n * n):
-            part, own = stack[blocks], Z[blocks]
-            points = data.rows("X", part)
-            lower, _ = factor_covariance(data, part, gram(data.kernel, points))
-            columns = solve_lower(lower, data.rows("columns", part))
-            V = solve_lower(lower, gram(data.kernel, points, like(own, points)))
-            result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, columns, V, own)
-            left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
-            result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
-            if surroundings:
-                errors = _standardized_errors(data, fetch(columns), coefficients)
-                found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
-                around.scales[blocks], around.log_variance[blocks] = found
+        in_batches(len(stack), n * n, work)
     return result
 
 
@@ -323,7 +415,12 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
     flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
     points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
-    near = np.argsort(distances, axis=-1, kind="stable")[..., :most]
+    if most < distances.shape[-1]:
+        some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
+        order = np.argsort(np.take_along_axis(distances, some, axis=-1), axis=-1, kind="stable")
+        near = np.take_along_axis(some, order, axis=-1)
+    else:
+        near = np.argsort(distances, axis=-1, kind="stable")
     blocks = np.arange(len(near))[:, None, None]
     return neighborhood(errors[blocks, near], pivots[blocks, near])
 
@@ -340,8 +437,7 @@ def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -
     if data.mean.coefficients is None:
         return np.asarray(mean), np.zeros((*Z.shape[:2], 0)), np.zeros((1, 0, data.n_outputs))
     sensitivity = data.mean.columns(flat).reshape(*Z.shape[:2], -1) - explained[..., :q]
-    products = fetch(columns[..., :q].mT @ columns)
-    coefficients, root = _coefficients(data, NormalEquations(products[..., :q], products[..., q:]))
+    coefficients, root = coefficients_in_blocks(data, columns)
     return np.asarray(mean + sensitivity @ coefficients), np.asarray(sensitivity @ root), coefficients
 
 
@@ -365,6 +461,24 @@ def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> M
     return result
 
 
+def exact_means(data: Observations, factored: FactoredStack, Z: Floats) -> Floats:
+    """Means alone at `Z` by the exact Gaussian process given one block: n operations a test point, and not n²."""
+    result = np.empty((len(Z), data.n_outputs))
+    n, q = factored.innovations.shape[1], data.basis.shape[1]
+    with blas_threads_for(n):
+        coefficients, _ = coefficients_in_blocks(data, factored.innovations)
+        errors = factored.innovations[..., q:] - factored.innovations[..., :q] @ like(coefficients, factored.lower)
+        weights = solve_upper(factored.lower, errors)
+        for part in batches(len(Z), n):
+            points = like(Z[None, part], factored.points)
+            result[part] = fetch(gram(data.kernel, points, factored.points) @ weights)[0]
+    result += data.mean.values(Z)
+    if data.mean.coefficients is not None:
+        result += data.mean.columns(Z) @ coefficients[0]
+    check_finite(data.kernel, result, np.zeros(0))
+    return result.reshape(-1, *data.outputs)
+
+
 def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Belief:
     """Joint belief about the latent values at `Z` by the exact Gaussian process given one block."""
     with blas_threads_for(max(len(Z), factored.innovations.shape[1])):
@@ -378,8 +492,20 @@ def exact_belief(data: Observations, factored: FactoredStack, Z: Floats) -> Beli
     return Belief(mean[0].reshape(-1, *data.outputs), root)
 
 
-def _coefficients(data: Observations, normal: NormalEquations) -> tuple[Floats, Floats]:
+def coefficients_in_blocks(data: Observations, columns: Array) -> tuple[Floats, Floats]:
     """The mean's coefficients in each block, shape (blocks, q, t), and a root of their covariance, (blocks, q, q).
+
+    From C⁻¹ [F y], shape (blocks, n, q + t).
+    """
+    q = data.basis.shape[1]
+    if data.mean.coefficients is None:
+        return np.zeros((1, 0, data.n_outputs)), np.zeros((1, 0, 0))
+    products = fetch(columns[..., :q].mT @ columns)
+    return coefficients_from(data, NormalEquations(products[..., :q], products[..., q:]))
+
+
+def coefficients_from(data: Observations, normal: NormalEquations) -> tuple[Floats, Floats]:
+    """The same from the normal equations of each block.
 
     Those of the whole where they were estimated elsewhere, else from the block's own observations and the prior.
     """
@@ -414,17 +540,14 @@ def predict_prefixes(
     -------
     list of Surrounded, one for each K
     """
-    starts = range(0, len(rows), _TASK_GROUPS)
-    with blas_threads_for(0):
-        parts = Parallel(n_jobs=n_jobs if current_device() is None else 1)(
-            delayed(_prefixes)(
-                data.take(sets[start : start + _TASK_GROUPS].ravel()),
-                _blocks(*sets[start : start + _TASK_GROUPS].shape),
-                data.X[rows[start : start + _TASK_GROUPS], None],
-                skips,
-            )
-            for start in starts
+    step = _TASK_GROUPS if current_device() is None else len(rows)
+    tasks = (
+        (_prefixes, (data.take(near.ravel()), _blocks(*near.shape), data.X[own, None], skips))
+        for own, near in (
+            (rows[start : start + step], sets[start : start + step]) for start in range(0, len(rows), step)
         )
+    )
+    parts = run_tasks(tasks, n_jobs if current_device() is None else 1)
     return [join_surrounded([part[number] for part in parts], data.outputs) for number in range(len(skips))]
 
 
@@ -451,14 +574,12 @@ def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...
 
 def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:
     """Normal equations of the mean's coefficients in each of some sets of observations (m, n): (m, q, q), (m, q, t)."""
-    with blas_threads_for(0):
-        parts = Parallel(n_jobs=n_jobs if current_device() is None else 1)(
-            delayed(_normal)(
-                data.take(sets[start : start + _TASK_GROUPS].ravel()),
-                _blocks(*sets[start : start + _TASK_GROUPS].shape),
-            )
-            for start in range(0, len(sets), _TASK_GROUPS)
-        )
+    step = _TASK_GROUPS if current_device() is None else len(sets)
+    tasks = (
+        (_normal, (data.take(near.ravel()), _blocks(*near.shape)))
+        for near in (sets[start : start + step] for start in range(0, len(sets), step))
+    )
+    parts = run_tasks(tasks, n_jobs if current_device() is None else 1)
     return NormalEquations(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 

@@ -3,6 +3,7 @@
 from compositegp.prediction.committee import Committee
 from compositegp.prediction.composite_sum import CompositeSum
 from compositegp.prediction.fitted_terms import FittedTerms
+from compositegp.prediction.functional_calibration import functional_spread
 from compositegp.prediction.inducing_points import Inducing
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import Nearest
@@ -23,6 +24,7 @@ __all__ = [
     "Predictor",
     "ThetaMixture",
     "as_prediction_method",
+    "functional_spread",
     "over_theta",
     "spread_of",
 ]

@@ -4,12 +4,10 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from compositegp.analysis import predict_honest_variance
 from compositegp.backend import Floats, blas_threads_for, current_device
 from compositegp.composite import Composite, FactoredStack, Observations, factor_stacks
-from compositegp.functionals import Functionals
+from compositegp.functionals import Functionals, PointsLike
 from compositegp.posteriors import Belief, FactoredComposite, Marginals, Surrounded, predict_groups
 from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.method import PredictionMethod, Predictor
@@ -27,10 +25,10 @@ class CompositeSum(PredictionMethod):
     ----------
     group_size : int
         Test points that are predicted together, at most.
-    watch : array of shape (M, d), optional
-        Test points that are known in advance. The model then keeps only the belief about these points and no data, so
-        that a stream of `partial_fit` needs constant memory. Only these points can be predicted, jointly. Segments are
-        not conditioned on each other, because the earlier ones are not kept.
+    watch : array of shape (M, d) or functionals, optional
+        Test points, or functionals, that are known in advance. The model then keeps only the belief about these and no
+        data, so that a stream of `partial_fit` needs constant memory. Only these can be predicted, jointly. Segments
+        are not conditioned on each other, because the earlier ones are not kept.
 
     Examples
     --------
@@ -38,7 +36,7 @@ class CompositeSum(PredictionMethod):
     CompositeSum(group_size=64)
     """
 
-    def __init__(self, group_size: int = 128, watch: ArrayLike | None = None) -> None:
+    def __init__(self, group_size: int = 128, watch: PointsLike | None = None) -> None:
         self.group_size = group_size
         self.watch = watch
 

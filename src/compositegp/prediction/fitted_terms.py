@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
 from compositegp.means import Basis, Estimated, MeanModel
-from compositegp.posteriors import Surrounded
+from compositegp.posteriors import NearestPredictor, Surrounded
 
 
 class HeldOutPart(NamedTuple):
@@ -61,6 +61,11 @@ class FittedTerms:
         """The terms: by default segments, each conditioned on the nearest points of earlier segments."""
         return self.make_composite(self.segments)
 
+    @cached_property
+    def search(self) -> NearestPredictor:
+        """The data with the one search tree that tuning, validation and prediction share."""
+        return NearestPredictor(self.data)
+
     @property
     def estimated_from_data(self) -> bool:
         """Whether the coefficients of the mean were estimated from these data."""
@@ -74,5 +79,6 @@ class FittedTerms:
         return self.data.with_mean(self.given_mean) if self.estimated_from_data else self.data
 
     def __getstate__(self) -> dict[str, Any]:
-        """State without the segments and the composite, which can be made again."""
-        return {name: value for name, value in vars(self).items() if name not in ("segments", "composite")}
+        """State without the segments, the composite and the search tree, which can be made again."""
+        again = ("segments", "composite", "search")
+        return {name: value for name, value in vars(self).items() if name not in again}

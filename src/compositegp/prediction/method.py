@@ -31,6 +31,10 @@ class Predictor(ABC):
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Means and variances of the latent values at any number of test points, shape (M, d)."""
 
+    def means(self, Z: Floats, n_jobs: int | None) -> Floats:
+        """Means of the latent values alone, where no variance is asked for: shape (M,), or (M, t) for t outputs."""
+        return self.marginals(Z, n_jobs).mean
+
     def lifted(self, functionals: Functionals) -> "Predictor":
         """The same predictor for rows that name functionals, in the place of test points: see `functionals.lift`."""
         raise ValueError(

@@ -13,13 +13,16 @@ from compositegp.functionals import Functionals
 from compositegp.means import Estimated, MeanModel, as_mean, inflated
 from compositegp.posteriors import (
     N_NEIGHBORS,
+    WINDOWS,
     Belief,
     Marginals,
     NearestPredictor,
+    Precision,
     Surrounded,
     default_group_size,
     exact_belief,
     exact_marginals,
+    exact_means,
     join_surrounded,
     leave_one_out,
     predict_prefixes,
@@ -30,16 +33,20 @@ from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
     NeighborhoodTuning,
     calibrate,
+    calibrate_by,
+    exact_held_out_predictions,
     held_out_predictions,
     mean_that_varies,
     neighbor_curve,
     spread_of,
     varying_mean,
 )
-from compositegp.predictive import Calibration, Family, Normal
+from compositegp.predictive import Family
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
+MOST_EXACT = 2048
+"""Observations up to which ``n_neighbors="auto"`` is the exact Gaussian process: quicker than neighborhoods."""
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _MOST_JOINT = 8192  # observations in the one term of a joint prediction, at most
 _LOCAL_FREEDOM = (
@@ -51,7 +58,7 @@ _LOCAL_FREEDOM = (
 class Nearest(PredictionMethod):
     """The observations nearest to a group of test points are its one term: the exact Gaussian process given them.
 
-    With no more observations than `n_neighbors` it is the exact Gaussian process.
+    With no more observations than `n_neighbors` (``auto``: 2,048) it is the exact Gaussian process.
 
     Parameters
     ----------
@@ -60,7 +67,8 @@ class Nearest(PredictionMethod):
         nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02.
     group_size : int, optional
         Test points that share their nearest observations, at most. By default 32 in up to four columns (fewer where
-        they are not close together), and 1 in more.
+        they are not close together), and in more columns 8 where a few groups show that sharing costs less than 0.01
+        nats of log score, else 1.
     local_mean : bool or "auto"
         For a mean whose coefficients are learned: whether they vary from one neighborhood to another. ``auto``: as much
         as the data say; the coefficients of a neighborhood are N(β₀, T), with T learned (0 is the same mean
@@ -71,10 +79,11 @@ class Nearest(PredictionMethod):
         at many distances, and depend on the errors made nearby (see `Calibration`). None: the Gaussian of the model.
     theta_uncertainty : bool or "auto"
         Whether predictions take into account that learned hyper-parameters θ are uncertain. They are then a mixture
-        over 32 values of θ, weighted by their posterior under a weak prior: log θ has a standard deviation of 2 around
-        values of the data's own scale. Standard deviations, covariances and draws are those of a normal distribution
-        with the mixture's mean and covariance; the noise of new observations is averaged over θ. ``auto``: with up to
-        500 observations. True: with any number, which takes memory for up to 32 covariance matrices. It has an effect
+        over 32 values of θ, weighted by their posterior under a weak prior: log θ has a standard deviation of 1.5
+        around values of the data's own scale. Standard deviations, covariances and draws are those of a normal
+        distribution with the mixture's mean and covariance; the noise of new observations is averaged over θ. ``auto``:
+        with up to 500 observations. True: with any number, which takes memory for up to 32 covariance matrices. It has
+        an effect
         only if all the observations are one term and θ was learned.
 
     Examples
@@ -114,22 +123,33 @@ class Nearest(PredictionMethod):
         """Learn how many neighbors are enough, how much the mean varies, and how large errors are."""
         n = len(fitted.data.X)
         if self._is_exact(n):
-            return None
+            return self._tune_exact(fitted, heavy_tails, n_jobs)
         curve, size = None, self.n_neighbors
         if size == "auto":
-            curve = neighbor_curve(NearestPredictor(fitted.data), n_jobs)
+            curve = neighbor_curve(fitted.search, n_jobs)
             size = min(N_NEIGHBORS, n) if curve is None else curve.smallest()
         assert isinstance(size, int | np.integer)
         tuning = NeighborhoodTuning(int(size), curve)
         estimate = fitted.data.mean.coefficients
         if self.local_mean == "auto" and fitted.estimated_from_data and isinstance(estimate, Estimated):
-            varies = varying_mean(NearestPredictor(fitted.undetermined), estimate, int(size), n_jobs)
+            search = fitted.search.with_data(fitted.undetermined)
+            varies = varying_mean(search, estimate, min(int(size), N_NEIGHBORS), n_jobs)
             if varies is not None:
                 tuning = replace(tuning, coefficients=varies[0], spread=varies[1])
         if self.calibration is None:
             return tuning
-        search = NearestPredictor(self.local_data(fitted, tuning))
+        search = fitted.search.with_data(self.local_data(fitted, tuning))
         return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs))
+
+    def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
+        """Errors of the exact Gaussian process; with few observations they are the Gaussian's."""
+        n = len(fitted.data.X)
+        if self.calibration is None or n <= N_NEIGHBORS or self.n_neighbors != "auto":
+            return None
+        predictor = ExactPredictor(self, fitted)
+        search = fitted.search.with_data(predictor.data)
+        parts = exact_held_out_predictions(predictor.precision, search, n_jobs)
+        return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
 
     def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
         """Check a tuning from a file."""
@@ -145,7 +165,7 @@ class Nearest(PredictionMethod):
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data."""
         if self._is_exact(len(fitted.data.X)):
-            return ExactPredictor(self, fitted)
+            return ExactPredictor(self, fitted, tuning)
         tuning = self.tune(fitted, heavy_tails=True, n_jobs=None) if tuning is None else tuning
         assert isinstance(tuning, NeighborhoodTuning)
         return NeighborhoodPredictor(self, fitted, tuning)
@@ -169,39 +189,63 @@ class Nearest(PredictionMethod):
         return mean_that_varies(estimate, tuning.coefficients, tuning.spread, outputs)
 
     def _is_exact(self, n_samples: int) -> bool:
-        return n_samples <= (N_NEIGHBORS if self.n_neighbors == "auto" else int(self.n_neighbors))
+        return n_samples <= (MOST_EXACT if self.n_neighbors == "auto" else int(self.n_neighbors))
 
 
 class ExactPredictor(Predictor):
     """All the observations are one term: the exact Gaussian process."""
 
-    def __init__(self, method: Nearest, fitted: FittedTerms) -> None:
+    def __init__(self, method: Nearest, fitted: FittedTerms, tuning: NeighborhoodTuning | None = None) -> None:
         self.method = method
-        self._data = method.local_data(fitted, None)
-        self._factors = Factors(self._data)
-        self._undetermined = self._data if method.local_mean is True else fitted.undetermined
+        self.data = method.local_data(fitted, None)
+        self._fitted = fitted
+        self._factors = Factors(self.data)
+        self._undetermined = self.data if method.local_mean is True else fitted.undetermined
+        self._calibration = None if tuning is None else tuning.active_calibration
 
     def lifted(self, functionals: Functionals) -> "ExactPredictor":
-        """The same factors, under the model lifted to functionals."""
+        """The same factors, under the model lifted to functionals; calibration is of points, and left to them."""
         found = copy(self)
-        found._data = self._data.lifted(functionals)
+        found.data = self.data.lifted(functionals)
+        found._calibration = None
         return found
 
     @property
     def _whole(self) -> Composite:
-        return Composite.full(len(self._data.X))
+        return Composite.full(len(self.data.X))
+
+    @property
+    def precision(self) -> Precision:
+        """The inverse of the covariance of all the data."""
+        return Precision.of(self.data, self._factors.one_block(self._whole))
+
+    @cached_property
+    def _cached_precision(self) -> Precision:
+        return self.precision
 
     def prepare(self) -> None:
         """Factorise the covariance of all the data."""
         self._factors.of(self._whole)
 
-    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:
+    def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Predict each point; groups do not matter to an exact Gaussian process."""
-        return exact_marginals(self._data, self._factors.one_block(self._whole), Z)
+        found = exact_marginals(self.data, self._factors.one_block(self._whole), Z)
+        if self._calibration is None:
+            return found
+        near = self._fitted.search.nearest(Z, min(len(self.data.X), max(WINDOWS)), n_jobs)
+        return Surrounded(*found, self._cached_precision.around(near))
+
+    def means(self, Z: Floats, n_jobs: int | None) -> Floats:
+        """Means alone, which need no solve."""
+        return exact_means(self.data, self._factors.one_block(self._whole), Z)
+
+    def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
+        """Factors and family by what was learned of errors at training points."""
+        return spread_of(self._calibration, self.data.kernel, Z, found, noise)
 
     def joint(self, Z: Floats) -> Belief:
         """Predict all the points jointly."""
-        return exact_belief(self._data, self._factors.one_block(self._whole), Z)
+        return exact_belief(self.data, self._factors.one_block(self._whole), Z)
 
     def terms(self, Z: Floats) -> tuple[Composite, Floats | None]:
         """One term."""
@@ -213,10 +257,12 @@ class ExactPredictor(Predictor):
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
-        if len(self._data.X) < 3:
-            raise ValueError(f"validate needs at least three observations; found {len(self._data.X)}.")
-        search = NearestPredictor(self._data)
-        return held_out_predictions(search, len(self._data.X) - 1, n_jobs, seed=seed)
+        if len(self.data.X) < 3:
+            raise ValueError(f"validate needs at least three observations; found {len(self.data.X)}.")
+        search = self._fitted.search.with_data(self.data)
+        if len(self.data.X) <= N_NEIGHBORS:
+            return held_out_predictions(search, len(self.data.X) - 1, n_jobs, seed=seed)
+        return exact_held_out_predictions(self._cached_precision, search, n_jobs, seed=seed)
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from all the others, from one factorisation."""
@@ -232,19 +278,21 @@ class NeighborhoodPredictor(Predictor):
         self.tuning = tuning
         self._data = method.local_data(fitted, tuning)
         self._size = tuning.n_neighbors
-        self._group_size = method.group_size or default_group_size(self._data.X.shape[1])
+        self._group_size = method.group_size
+        self._calibration = tuning.active_calibration
+        self._fitted = fitted
 
     def lifted(self, functionals: Functionals) -> "NeighborhoodPredictor":
         """The same search tree, under the model lifted to functionals; calibration is of points, and left to them."""
         found = copy(self)
         found._data = self._data.lifted(functionals)
         found._cached_search = self._cached_search.lifted(functionals)
-        found.tuning = replace(self.tuning, calibration=None)
+        found.tuning, found._calibration = replace(self.tuning, calibration=None), None
         return found
 
     @cached_property
     def _cached_search(self) -> NearestPredictor:
-        return NearestPredictor(self._data)
+        return self._fitted.search.with_data(self._data)
 
     def prepare(self) -> None:
         """Build the search tree."""
@@ -255,16 +303,13 @@ class NeighborhoodPredictor(Predictor):
         predict = self._cached_search.predict_surrounded if self._calibration else self._cached_search.predict
         return predict(Z, self._size, self._group_size, n_jobs=n_jobs)
 
+    def means(self, Z: Floats, n_jobs: int | None) -> Floats:
+        """Means alone, without the neighborhoods that error bars need."""
+        return self._cached_search.predict(Z, self._size, self._group_size, n_jobs=n_jobs).mean
+
     def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
         """Factors and family by what was learned of errors at training points."""
-        if not isinstance(found, Surrounded):
-            return 1.0, Normal()
         return spread_of(self._calibration, self._data.kernel, Z, found, noise)
-
-    @property
-    def _calibration(self) -> Calibration | None:
-        found = self.tuning.calibration
-        return None if found is None or found.is_gaussian else found
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
@@ -292,7 +337,8 @@ class NeighborhoodPredictor(Predictor):
         return claimed.variance
 
     def _union(self, Z: Floats) -> Indices:
-        near = self._cached_search.union(Z, self._size, self._group_size)
+        shared = self._group_size or default_group_size(self._data.X.shape[1])
+        near = self._cached_search.union(Z, self._size, shared)
         if len(near) > _MOST_JOINT:
             raise ValueError(
                 f"A joint prediction at these {len(Z)} points is from {len(near)} observations near them, more than "

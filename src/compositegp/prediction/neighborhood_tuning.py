@@ -10,7 +10,15 @@ from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
 from compositegp.kernels import diagonal
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covariance, fit_random_effects
-from compositegp.posteriors import N_NEIGHBORS, NearestPredictor, Surrounded, normal_equations, predict_prefixes
+from compositegp.posteriors import (
+    N_NEIGHBORS,
+    WINDOWS,
+    NearestPredictor,
+    Precision,
+    Surrounded,
+    normal_equations,
+    predict_prefixes,
+)
 from compositegp.prediction.fitted_terms import HeldOutPart
 from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
@@ -20,18 +28,20 @@ NUMBERS = (64, 128, 256, 512, 1024)
 """Numbers of neighbors that are tried."""
 _LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
-_CURVE_POINTS = 40  # training points by which the number of neighbors is chosen
+_CURVE_POINTS = 16  # training points by which the number of neighbors is chosen: variances alone decide
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
-_NEAR_POINTS = 1500  # training points predicted near the data; fewer leave coverage off by several points
-_FAR_POINTS = 500  # training points predicted at each of the larger distances
+_NEAR_POINTS = 1000  # training points predicted near the data; fewer leave coverage off by several points
+_FAR_POINTS = 300  # training points predicted at each of the larger distances
 _SHARE = (
     4  # one training point in this many is predicted, at most, but at least `_ENOUGH`: with few data a fit is quick
 )
 _ENOUGH = 300  # training points predicted near the data in any case
 _FEWEST_POINTS = 100  # with fewer training points than this the Gaussian is kept
 _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned at a larger distance too
-_BLOCKS = 200  # neighborhoods by which the spread of the mean's coefficients is learned
+_BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
+_MOST_HELD = 256  # observations that a training point is predicted from to learn errors: more change them little
+_EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _SEED = 0  # of the choice of training points
 
 
@@ -98,6 +108,11 @@ class NeighborhoodTuning:
     spread: Floats | None = None
     calibration: Calibration | None = None
 
+    @property
+    def active_calibration(self) -> Calibration | None:
+        """The calibration, if it changes anything."""
+        return None if self.calibration is None or self.calibration.is_gaussian else self.calibration
+
     def check(self) -> None:
         """Check the values; a ValueError says what is wrong."""
         check_count(self.n_neighbors, "n_neighbors")
@@ -162,13 +177,19 @@ def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: in
     """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
     if len(search.data.X) < _FEWEST_POINTS:
         return None
+    parts = held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
+    return calibrate_by(search.data, parts, heavy_tails)
+
+
+def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool) -> Calibration:
+    """Learn scale and tails of errors from training points that were predicted at several distances."""
     errors, rhos, deltas, scales, distances = [], [], [], [], []
-    for rows, skip, _, found in held_out_predictions(search, size, n_jobs):
-        noise = _noise(search.data, rows)
-        total = diagonal(search.data.kernel, search.data.X[rows], noise=False) + noise
+    for rows, skip, _, found in parts:
+        noise = _noise(data, rows)
+        total = diagonal(data.kernel, data.X[rows], noise=False) + noise
         variance = np.maximum(found.variance + noise, 1e-12 * total)
         rho, delta = ratios(variance, total, found.surroundings)
-        y = search.data.targets[rows]
+        y = data.targets[rows]
         z = (y - found.mean).reshape(len(rows), -1) / np.sqrt(variance)[:, None]
         t = z.shape[1]
         errors.append(z.ravel())
@@ -187,10 +208,10 @@ def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: in
 
 
 def spread_of(
-    calibration: Calibration | None, kernel: Kernel, Z: Floats, found: Surrounded, noise: Floats
+    calibration: Calibration | None, kernel: Kernel, Z: Floats, found: Any, noise: Floats
 ) -> tuple[Any, Family]:
     """Factors (M, t) on the standard deviations of observations at `Z`, and the family of their errors."""
-    if calibration is None or calibration.is_gaussian:
+    if calibration is None or calibration.is_gaussian or not isinstance(found, Surrounded):
         return 1.0, Normal()
     total = diagonal(kernel, Z, noise=False) + noise
     rho, delta = ratios(found.variance + noise, total, found.surroundings)
@@ -199,15 +220,26 @@ def spread_of(
 
 
 def held_out_predictions(
-    search: NearestPredictor, size: int, n_jobs: int | None, *, seed: int = 2
+    search: NearestPredictor, size: int, n_jobs: int | None, *, seed: int = 2, most: int | None = None
 ) -> list[HeldOutPart]:
-    """Training points predicted without themselves and their K nearest, for each K of a list."""
+    """Training points predicted without themselves and their K nearest, for each K of a list.
+
+    Parameters
+    ----------
+    search : NearestPredictor
+    size : int
+        Observations that a test point is predicted from.
+    n_jobs : int or None
+    seed : int
+    most : int, optional
+        Observations that a training point is predicted from, at most.
+    """
     n, d = search.data.X.shape
     size = min(size, n - 1)
-    skips = tuple(sorted({0, size // 64, size // 8, 3 * size // 8}))
+    held = size if most is None else min(size, most)
     count = min(_NEAR_POINTS, max(_ENOUGH, n // _SHARE))
     rows = _chosen(n, count, seed)
-    sets = search.around(rows, 0, size, n_jobs)
+    sets, skips = search.around(rows, 0, held, n_jobs), _near_skips(held)
     near = predict_prefixes(search.data, sets, rows, skips, n_jobs=n_jobs)
     found = [
         HeldOutPart(rows, skip, search.distances(rows, sets[:, -1 - skip]), part)
@@ -216,10 +248,29 @@ def held_out_predictions(
     for number, skip in enumerate((size, 4 * size) if d <= _FEW_COLUMNS else (size,)):
         if skip + size + 1 < n:
             rows = _chosen(n, min(_FAR_POINTS, count // 2), seed + 1 + number)
-            sets = search.around(rows, skip, size, n_jobs)
+            sets = search.around(rows, skip, held, n_jobs)
             (part,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
             found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, -1]), part))
     return found
+
+
+def exact_held_out_predictions(
+    precision: Precision, search: NearestPredictor, n_jobs: int | None, *, seed: int = 2
+) -> list[HeldOutPart]:
+    """The same by the exact Gaussian process given all the others; the K nearest are left out from one inverse."""
+    n = len(search.data.X)
+    held = min(_MOST_HELD, n // 2)
+    found = []
+    for number, (most, skips) in enumerate(((n // _SHARE, _near_skips(held)), (_EXACT_FAR_POINTS, (held,)))):
+        rows = _chosen(n, max(most, _ENOUGH) if number == 0 else most, seed + number)
+        near = search.around(rows, 0, min(n - 1, max(skips) + max(WINDOWS)), n_jobs)[:, ::-1]
+        for skip, part in zip(skips, precision.without(rows, near, skips), strict=True):
+            found.append(HeldOutPart(rows, skip, search.distances(rows, near[:, skip]), part))
+    return found
+
+
+def _near_skips(size: int) -> tuple[int, ...]:
+    return tuple(sorted({0, size // 64, size // 8, 3 * size // 8}))
 
 
 def _chosen(n: int, count: int, number: int) -> Indices:

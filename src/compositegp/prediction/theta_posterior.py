@@ -29,11 +29,11 @@ from compositegp.means import (
 )
 
 # Found by benchmarks/theta_coverage.py.
-_PRIOR_SPREAD = 2.0  # standard deviation of log θ before the data: a factor of 7 up or down
-_PRIOR_NOISE = 3.0  # center of the prior of noise, over where learning begins: 0.3 of the target's variance
+_PRIOR_SPREAD = 1.5  # standard deviation of log θ before the data: a factor of 4.5 up or down
+_PRIOR_NOISE = 4.0  # center of the prior of noise, over where learning begins: 0.4 of the target's variance
 _DRAWS = 32  # values of θ
 _EFFECTIVE = 8.0  # the least effective number of draws, 1 / Σ w²; weights are tempered to reach it
-_PROPOSAL_SPREAD = 1.2  # width of the proposal, over that of the posterior
+_PROPOSAL_SPREAD = 1.5  # width of the proposal, over that of the posterior
 _WIDTHS = (0.3, 2.0)  # width of the posterior to one side, over that of the normal distribution at its mode
 _LEAST_WEIGHT = 1e-3  # draws of less weight than this part of the largest are left out
 _PROBES = 64  # random vectors for the Fisher information of a step to the mode
@@ -85,6 +85,9 @@ def weighted_kernels(data: Observations) -> list[WeightedKernel]:
     if posterior.factored_at(data.kernel.theta) is None:
         return []
     thetas, log_ratios = Proposal.around_mode(posterior).draw(posterior)
+    log_ratios = np.where(
+        np.isnan(log_ratios), -np.inf, log_ratios
+    )  # basis functions that are the same at the data
     if not np.isfinite(log_ratios).any():
         return []
     weights = tempered_weights(log_ratios)
@@ -102,9 +105,9 @@ def weighted_kernels(data: Observations) -> list[WeightedKernel]:
 class ThetaPosterior:
     """Posterior density of log θ: the marginal likelihood of all the data, times a weak prior.
 
-    A priori the logarithms are independent and normal, with a standard deviation of 2, around values of the data's own
-    scale: those where learning begins, and for noise 0.3 of the target's variance. Hyper-parameters that have no scale,
-    such as an exponent, are centered at their learned value.
+    A priori the logarithms are independent and normal, with a standard deviation of 1.5, around values of the data's
+    own scale: those where learning begins, and for noise 0.4 of the target's variance. Hyper-parameters that have no
+    scale, such as an exponent, are centered at their learned value.
 
     Attributes
     ----------

@@ -1,6 +1,7 @@
 """Predictive distributions in the target's own unit, and scores of them."""
 
 from compositegp.predictive.calibration import Calibration, ratios, scaled_t_log_density
+from compositegp.predictive.combination import combine_predictions
 from compositegp.predictive.distribution import PredictiveDistribution
 from compositegp.predictive.families import Family, Normal, NormalMixture, StudentT
 from compositegp.predictive.scores import point_scores, score_predictions
@@ -26,6 +27,7 @@ __all__ = [
     "TargetTransform",
     "TransformedTarget",
     "as_target_transform",
+    "combine_predictions",
     "point_scores",
     "ratios",
     "scaled_t_log_density",

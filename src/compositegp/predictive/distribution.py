@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scoringrules
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, add_to_diagonal, psd_root
@@ -185,6 +186,24 @@ class PredictiveDistribution:
         values = self._values(y)
         density = self._family.logpdf(self._standardized(values)) - np.log(self.scale)
         return np.asarray(density + self.transform.log_derivative(values))
+
+    def of_normal_scores(self, z: Floats) -> Floats:
+        """Values with the probabilities that standard normal scores have: shape (M, n) for scores of that shape.
+
+        Scores of a Gaussian field so become a field with these distributions and the dependence of the Gaussian one.
+
+        Examples
+        --------
+        >>> PredictiveDistribution(np.array([5.0]), np.array([2.0])).of_normal_scores(np.array([[0.0, 1.0]]))
+        array([[5., 7.]])
+        """
+        if isinstance(self.family, Normal):
+            standard = z
+        else:
+            levels = np.clip(ndtr(z), np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).eps)
+            standard = self.family.shaped(2).quantile(levels)
+        columns = [self.transform.inverse(self.location + self.scale * one) for one in np.asarray(standard).T]
+        return np.stack(columns, axis=-1)
 
     def sample(self, n: int = 1, random_state: Any = None) -> Floats:
         """Draws, shape (M, n) or (M, t, n): joint over the points where the prediction is joint, else independent."""

@@ -170,6 +170,12 @@ class PowerTarget(TargetTransform):
         expected = (weights * values).sum(axis=0)
         return expected, np.sqrt((weights * (values - expected) ** 2).sum(axis=0))
 
+    def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance of squares of Gaussian variables, for a power of one half."""
+        if self.power != 0.5:
+            return super().covariance(mean, covariance)
+        return mean**2 + np.diagonal(covariance), 4 * np.outer(mean, mean) * covariance + 2 * covariance**2
+
 
 @dataclass(frozen=True, eq=False)
 class TransformedTarget(TargetTransform):

@@ -3,9 +3,29 @@
 Needs xarray (``pip install 'compositegp[spatial]'``).
 """
 
+from compositegp.spatial.baselines import MapScores, score_map
+from compositegp.spatial.cautions import cautions_about
 from compositegp.spatial.filling import choose_variable, fill, learn_raster
+from compositegp.spatial.kriging import krige, learn_stations
 from compositegp.spatial.map_model import MapModel
-from compositegp.spatial.pictures import draw_filled
+from compositegp.spatial.pictures import draw_filled, draw_stations
 from compositegp.spatial.raster_files import open_raster, write_raster
+from compositegp.spatial.stations import Stations, read_station_file
 
-__all__ = ["MapModel", "choose_variable", "draw_filled", "fill", "learn_raster", "open_raster", "write_raster"]
+__all__ = [
+    "MapModel",
+    "MapScores",
+    "Stations",
+    "cautions_about",
+    "choose_variable",
+    "draw_filled",
+    "draw_stations",
+    "fill",
+    "krige",
+    "learn_raster",
+    "learn_stations",
+    "open_raster",
+    "read_station_file",
+    "score_map",
+    "write_raster",
+]

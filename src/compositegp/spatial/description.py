@@ -1,17 +1,19 @@
 """The model of a map in words: noise, sill, ranges, drift."""
 
-from typing import Any
-
 import numpy as np
 
-from compositegp.analysis import Direction, VariogramSummary, directions_of, summarize_variogram
+from compositegp.analysis import Direction, VariogramSummary, directions_of, summarize_variogram, value_with_error
 from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
 
 
-def variogram_directions(regressor: CompositeGPRegressor, sphere: bool, has_time: bool) -> list[Direction]:
+def variogram_directions(
+    regressor: CompositeGPRegressor, sphere: bool, has_time: bool, latitude: float
+) -> list[Direction]:
     """The directions in which a map's range is told."""
-    return directions_of(regressor.kernel_, regressor.n_features_in_, sphere=sphere, has_time=has_time)
+    return directions_of(
+        regressor.kernel_, regressor.n_features_in_, sphere=sphere, has_time=has_time, latitude=latitude
+    )
 
 
 def theta_covariance(regressor: CompositeGPRegressor) -> Floats | None:
@@ -23,9 +25,9 @@ def theta_covariance(regressor: CompositeGPRegressor) -> Floats | None:
     return np.diag(errors**2) if result is None else result.theta_covariance
 
 
-def summary_of(regressor: CompositeGPRegressor, sphere: bool, has_time: bool) -> VariogramSummary:
+def summary_of(regressor: CompositeGPRegressor, sphere: bool, has_time: bool, latitude: float) -> VariogramSummary:
     """Nugget, sill and practical ranges of a map's model."""
-    directions = variogram_directions(regressor, sphere, has_time)
+    directions = variogram_directions(regressor, sphere, has_time, latitude)
     return summarize_variogram(regressor.kernel_, directions, theta_covariance(regressor))
 
 
@@ -36,25 +38,26 @@ def describe(
     covariates: tuple[str, ...],
     unit: str,
     n_learned: int,
+    latitude: float,
 ) -> list[str]:
     """Sentences about what a map's model has learned."""
-    summary = summary_of(regressor, sphere, has_time)
+    summary = summary_of(regressor, sphere, has_time, latitude)
     scale = "the logarithm's square" if regressor.target_transform == "log" else f"{unit or 'unit'}²"
     how = "chords between points of the sphere, in km" if sphere else "in the unit of the coordinates"
     lines = [
         f"Learned from {n_learned} observations. Distances are {how}.",
-        f"Nugget (variance of noise): {_with_error(summary.nugget)} {scale}.",
-        f"Sill (variance in all): {_with_error(summary.sill)} {scale}.",
+        f"Nugget (variance of noise): {value_with_error(*summary.nugget)} {scale}.",
+        f"Sill (variance in all): {value_with_error(*summary.sill)} {scale}.",
     ]
-    units = {one.name: one.unit for one in variogram_directions(regressor, sphere, has_time)}
+    units = {one.name: one.unit for one in variogram_directions(regressor, sphere, has_time, latitude)}
     for name, pair in summary.ranges.items():
         lines.append(
-            f"Practical range (5 % of the correlation is left), {name}: {_with_error(pair)} {units[name]}".strip()
+            f"Practical range (5 % of the correlation is left), {name}: {value_with_error(*pair)} {units[name]}".strip()
             + "."
         )
     if covariates:
         slopes = _drift(regressor)
-        parts = [f"{name} {_with_error(pair)}" for name, pair in zip(covariates, slopes, strict=True)]
+        parts = [f"{name} {value_with_error(*pair)}" for name, pair in zip(covariates, slopes, strict=True)]
         lines.append(f"Drift: {', '.join(parts)} for each unit.")
     comparison = regressor.kernel_comparison_
     if comparison is not None:
@@ -66,8 +69,3 @@ def _drift(regressor: CompositeGPRegressor) -> list[tuple[float, float]]:
     coefficients = np.asarray(regressor.mean_coefficients_)[1:]
     errors = np.sqrt(np.diagonal(regressor.mean_covariance_))[1:]
     return [(float(value), float(error)) for value, error in zip(coefficients, errors, strict=True)]
-
-
-def _with_error(pair: tuple[float, float]) -> Any:
-    value, error = pair
-    return f"{value:.3g} ± {error:.2g}" if np.isfinite(error) else f"{value:.3g}"

@@ -1,10 +1,11 @@
 """The kernels that are compared for a map: in the plane or on the sphere, with time or without."""
 
+import math
 from collections.abc import Callable, Iterator
 
 from sklearn.gaussian_process.kernels import Kernel, Matern, Product, Sum
 
-from compositegp.kernels import OnColumns, OnSphere
+from compositegp.kernels import MaternOnSphere, OnColumns
 from compositegp.learning import kernel_family
 
 _TIME_SMOOTHNESS = {"1/2": 0.5, "3/2": 1.5}
@@ -14,8 +15,9 @@ _WITH_TIME = ("Matern 3/2", "Matern 1/2", "Matern 5/2")
 def map_kernels(*, sphere: bool, time: bool, variance: float) -> dict[str, Kernel]:
     """Kernels of points (x, y), (x, y, time), or either with further columns, which they do not see.
 
-    In the plane there is one length scale for x and one for y; on the sphere one, in kilometers. With time they are
-    products of a kernel of space and one of time, with one range each.
+    In the plane there is one length scale for x and one for y; on the sphere one in kilometers and a flattening, by
+    which the range to the north differs from that to the east. With time they are products of a kernel of space and
+    one of time, with one range each.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def map_kernels(*, sphere: bool, time: bool, variance: float) -> dict[str, Kerne
     """
 
     def in_space(part: Kernel) -> Kernel:
-        return OnColumns(OnSphere(part) if sphere else part, [0, 1])
+        return OnColumns(MaternOnSphere(nu=getattr(part, "nu", math.inf)) if sphere else part, [0, 1])
 
     family = kernel_family(1 if sphere else 2, variance)
     if not time:

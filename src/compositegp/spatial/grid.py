@@ -189,3 +189,19 @@ def _covariates(given: dict[str, Any] | None, array: "xr.DataArray", axes: Axes)
             )
         found[name] = placed.data
     return found
+
+
+def wanted_cells(wanted: "xr.DataArray | None", grid: Grid) -> Any:
+    """The cells that are to be filled, broadcast to the grid; True where all are."""
+    if wanted is None:
+        return True
+    dims = [dim for dim in grid.axes.dims if dim in wanted.dims]
+    sizes = [size for dim, size in zip(grid.axes.dims, grid.shape, strict=True) if dim in wanted.dims]
+    if set(wanted.dims) - set(grid.axes.dims) or [wanted.sizes[dim] for dim in dims] != sizes:
+        raise ValueError(
+            f"wanted has the axes {dict(wanted.sizes)}, but the raster has "
+            f"{dict(zip(grid.axes.dims, grid.shape, strict=True))}."
+        )
+    cells = wanted.transpose(*dims).to_numpy().astype(bool)
+    shape = [wanted.sizes[dim] if dim in dims else 1 for dim in grid.axes.dims]
+    return np.broadcast_to(cells.reshape(shape), grid.shape)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from compositegp.backend import Floats
+from compositegp.backend import Booleans, Floats
+from compositegp.estimators import CompositeGPRegressor
 from compositegp.predictive import PredictiveDistribution
 
 if TYPE_CHECKING:
@@ -97,6 +98,39 @@ class Layers(NamedTuple):
                 layer.attrs.pop("grid_mapping", None)
                 layer.encoding["grid_mapping"] = mapping
         return found
+
+
+def sample_layer(
+    regressor: CompositeGPRegressor,
+    Z: Floats,
+    cells: Booleans,
+    n_samples: int,
+    random_state: int,
+    latent: bool,
+    dims: tuple[str, ...],
+    attributes: dict[str, Any],
+) -> Any:
+    """Joint draws at some of the cells of a map, as a layer with a first axis ``sample``; the other cells are missing.
+
+    Parameters
+    ----------
+    regressor : CompositeGPRegressor
+        With the observations.
+    Z : array of shape (M, d)
+        The cells to draw.
+    cells : boolean array of the map's shape
+        Where they are.
+    n_samples, random_state, latent
+        As for `CompositeGPRegressor.sample_field`.
+    dims : tuple of str
+        Axes of the map.
+    attributes : dict
+        Of the target.
+    """
+    drawn = np.full((n_samples, *cells.shape), np.nan)
+    drawn[:, cells] = regressor.sample_field(Z, n_samples, random_state, latent=latent).T
+    name = attributes.get("long_name", "field")
+    return (("sample", *dims), drawn, {**_unit(attributes), "long_name": f"{name}, joint draws"})
 
 
 _OF_OBSERVATIONS = (

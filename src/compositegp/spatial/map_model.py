@@ -1,17 +1,26 @@
 """A model of a field: a regressor of places, and what the places are."""
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
+from compositegp.learning import CompositeLikelihood
 from compositegp.means import Basis, LinearIn
 from compositegp.prediction import PredictionMethod
 from compositegp.predictive import LogTarget
 from compositegp.spatial.description import describe
 from compositegp.spatial.families import map_kernels
+
+_MANY = (
+    20_000  # observations from which learning stops at a rougher tolerance: amplitude and range of a field that is
+)
+# wide against its data are known badly, and hardly matter to predictions
+_FINE, _ROUGH = 0.03, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +42,10 @@ class MapModel:
         Of the target; may be empty.
     n_observed : int
         Observations of the field.
-    n_learned : int
-        Observations that were learned from.
+    X, y : arrays of shape (n, d) and (n,)
+        The observations that were learned from.
+    noise_variance : array of shape (n,) or None
+        Known variances of their errors.
     notes : tuple of str
         What is to be known about the data, a sentence each.
     """
@@ -46,12 +57,21 @@ class MapModel:
     target: str
     unit: str
     n_observed: int
-    n_learned: int
+    X: Floats
+    y: Floats
+    noise_variance: Floats | None = None
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def latitude(self) -> float:
+        """The mean latitude of the observations, where they are on the sphere; else the mean of y."""
+        return float(self.X[:, 1].mean())
 
     def describe(self) -> list[str]:
         """What was learned, a sentence each."""
-        return describe(self.regressor, self.sphere, self.has_time, self.covariates, self.unit, self.n_learned)
+        return describe(
+            self.regressor, self.sphere, self.has_time, self.covariates, self.unit, len(self.y), self.latitude
+        )
 
     def with_notes(self, *notes: str) -> "MapModel":
         """The model with further notes."""
@@ -96,9 +116,24 @@ def new_regressor(
         mean=Basis(LinearIn(drift)) if drift else "constant",
         target_transform="log" if log else None,
         prediction=prediction,
+        learning=CompositeLikelihood(tolerance=_ROUGH if len(y) > _MANY else _FINE),
         random_state=random_state,
         n_jobs=n_jobs,
     )
+
+
+def fit_regressor(
+    regressor: CompositeGPRegressor, X: Floats, y: Floats, noise_variance: Floats | None, automatic: bool
+) -> None:
+    """Fit a regressor of a field.
+
+    Where a user has chosen no kernel (`automatic`), what there is to say about its hyper-parameters is no warning: it
+    is among the map's cautions.
+    """
+    with warnings.catch_warnings():
+        if automatic:
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        regressor.fit(X, y, noise_variance)
 
 
 def check_targets(y: Floats, log: bool, what: str) -> None:

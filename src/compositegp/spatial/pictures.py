@@ -6,6 +6,7 @@ import numpy as np
 
 from compositegp.plotting import MapPicture, draw_map
 from compositegp.spatial.grid import grid_of
+from compositegp.spatial.stations import Stations
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,5 +51,36 @@ def draw_filled(array: "xr.DataArray", filled: "xr.Dataset", **axes: Any) -> byt
             str(array.attrs.get("units", "")),
             (grid.axes.x, grid.axes.y),
             grid.sphere,
+        )
+    )
+
+
+def draw_stations(stations: Stations, field: "xr.Dataset", unit: str = "") -> bytes:
+    """Draw a map with its stations, and its standard error.
+
+    Parameters
+    ----------
+    stations : Stations
+    field : Dataset
+        From `krige`.
+    unit : str
+        Of the target.
+
+    Returns
+    -------
+    bytes
+        Content of a PNG file.
+    """
+    grid = grid_of(field["mean"], sphere=stations.sphere)
+    plane = (grid.axes.y, grid.axes.x)
+    mean, std = (np.asarray(field[name].transpose(*plane), dtype=np.float64) for name in ("mean", "std"))
+    places = stations.places.copy()
+    if stations.sphere:  # on the side of the globe where the grid is
+        middle = float(np.mean(grid.x))
+        places[:, 0] = (places[:, 0] - middle + 180.0) % 360.0 - 180.0 + middle
+    observed = np.column_stack([places, stations.values])
+    return draw_map(
+        MapPicture(
+            mean, std, grid.x, grid.y, observed, stations.target, unit, (grid.axes.x, grid.axes.y), grid.sphere
         )
     )

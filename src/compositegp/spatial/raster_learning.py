@@ -8,7 +8,7 @@ import numpy as np
 from compositegp.backend import Floats
 from compositegp.prediction import PredictionMethod
 from compositegp.spatial.grid import Grid, Window
-from compositegp.spatial.map_model import MapModel, check_targets, new_regressor
+from compositegp.spatial.map_model import MapModel, check_targets, fit_regressor, new_regressor
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,7 +59,7 @@ def learn_from_raster(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    regressor.fit(X, y)
+    fit_regressor(regressor, X, y, None, kernel is None)
     notes = (
         [] if len(y) == n_observed else [f"Learned from {len(y)} of {n_observed} observed cells, in whole regions."]
     )
@@ -71,8 +71,9 @@ def learn_from_raster(
         name,
         str(array.attrs.get("units", "")),
         n_observed,
-        len(y),
-        tuple(notes),
+        X,
+        y,
+        notes=tuple(notes),
     )
 
 

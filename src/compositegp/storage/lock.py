@@ -32,8 +32,10 @@ def locked(path: Path) -> Iterator[None]:
     Traceback (most recent call last):
     ValueError: ...model.cgp is in use by another process (...). Wait until it ends, or give each process its own file.
     """
-    import fcntl  # POSIX systems only
-
+    try:
+        import fcntl
+    except ImportError as error:
+        raise ValueError(f"{path} cannot be locked: this system has no locks as Linux and macOS have.") from error
     path = path.resolve()
     lock = path.parent / f".{path.name}.lock"
     while True:

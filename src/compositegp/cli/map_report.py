@@ -1,0 +1,49 @@
+"""One HTML page about a map, with everything in it."""
+
+import base64
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from compositegp.cli.report import HtmlTable
+from compositegp.plotting import draw_validation, draw_variogram
+from compositegp.spatial import MapModel, cautions_about, score_map
+from compositegp.storage import write_atomically
+
+
+def write_map_report(path: Path, title: str, picture: bytes, model: MapModel) -> None:
+    """Write the page: the map, the model in words and as a variogram, scores beside simple methods, and warnings.
+
+    Parameters
+    ----------
+    path : Path
+    title : str
+    picture : bytes
+        The map, as a PNG picture.
+    model : MapModel
+    """
+    scores = score_map(model)
+    environment = Environment(
+        loader=PackageLoader("compositegp.cli"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    page = environment.get_template("map.html").render(
+        title=title,
+        map=_encoded(picture),
+        variogram=_encoded(_variogram(model)),
+        validation=_encoded(draw_validation(model.regressor.validate())),
+        model=model.describe(),
+        scores=HtmlTable.of(pd.DataFrame(scores.table, index=scores.methods), "method"),
+        warnings=cautions_about(model) or ["none: no trend, no clusters, no parameter at a bound"],
+        notes=model.notes or ("nothing was left out",),
+    )
+    write_atomically(path, page.encode())
+
+
+def _variogram(model: MapModel) -> bytes:
+    kind = {"sphere": model.sphere, "has_time": model.has_time, "unit": model.unit}
+    return draw_variogram(model.regressor, model.X, model.y, **kind)
+
+
+def _encoded(picture: bytes) -> str:
+    return base64.b64encode(picture).decode()

@@ -1,0 +1,130 @@
+"""The inverse of one covariance: what all the data say about each observation without itself and its neighbors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from compositegp.backend import (
+    Array,
+    Floats,
+    Indices,
+    blas_threads_for,
+    cholesky,
+    diagonals,
+    fetch,
+    invert_lower,
+    like,
+    lower_of_weighted_inverse,
+    solve_lower,
+    solve_upper,
+)
+from compositegp.composite import FactoredStack, Observations, batches
+from compositegp.posteriors.local_kriging import coefficients_in_blocks
+from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """The precision matrix P = Σ⁻¹ of all the observations, and P [F y].
+
+    Let A be some observations, nearest first, and P_AA = L Lᵀ. Then 1 / L_ii is the standard deviation of the i-th of
+    them given all that are not in A and those that come after it in A, and L⁻¹ (P (y − μ))_A are its standardized
+    errors. So predictions without the K nearest cost a factorization of K and a few more points, whatever n is.
+
+    Attributes
+    ----------
+    data : Observations
+    matrix : array of shape (n, n)
+    solved : array of shape (n, q + t)
+        P times the basis functions of the mean, followed by P times the targets.
+    coefficients : array of shape (q, t)
+        Of the mean.
+    root : array of shape (q, q)
+        Of their covariance.
+    """
+
+    data: Observations
+    matrix: Array
+    solved: Array
+    coefficients: Floats
+    root: Floats
+
+    @classmethod
+    def of(cls, data: Observations, factored: FactoredStack) -> "Precision":
+        """From the factor of the covariance of all the data."""
+        n = len(data.X)
+        with blas_threads_for(n):
+            solved = solve_upper(factored.lower, factored.innovations)[0]
+            ones = like(np.ones((1, n)), factored.lower)
+            lower = lower_of_weighted_inverse(invert_lower(1.0 * factored.lower), ones)[0]
+            diagonal = 1.0 * diagonals(lower)
+            matrix = lower + lower.mT
+            view = diagonals(matrix)
+            view -= diagonal
+        coefficients, root = coefficients_in_blocks(data, factored.innovations)
+        return cls(data, matrix, solved, coefficients[0], root[0])
+
+    def around(self, near: Indices) -> Neighborhood:
+        """Neighborhoods of test points from their nearest observations, nearest first: `near` of shape (m, w)."""
+        found = [
+            neighborhood(self._errors(columns), pivots)
+            for columns, pivots in (self._whitened(near[part]) for part in batches(len(near), near.shape[1] ** 2))
+        ]
+        return Neighborhood(*(np.concatenate(values) for values in zip(*found, strict=True)))
+
+    def without(self, rows: Indices, near: Indices, skips: tuple[int, ...]) -> list[Surrounded]:
+        """Predict some of the observations without themselves and their K nearest, for every K.
+
+        With the observation itself first in A and w = L⁻¹ e₁, its variance without the K nearest is Σ w² over the first
+        K + 1 rows, and its error Σ w u: one factorization answers for every K.
+
+        Parameters
+        ----------
+        rows : int array of shape (m,)
+        near : int array of shape (m, k)
+            The observations nearest to each of them, itself left out, nearest first.
+        skips : tuple of int
+            Values of K, each less than k.
+
+        Returns
+        -------
+        list of Surrounded, one for each K
+        """
+        width = min(near.shape[1], max(skips) + max(WINDOWS))
+        sets = np.concatenate([rows[:, None], near[:, :width]], axis=1)
+        noise = self.data.noise[rows]
+        targets = self.data.targets[rows].reshape(len(rows), -1)
+        found: list[list[Surrounded]] = [[] for _ in skips]
+        for part in batches(len(rows), sets.shape[1] ** 2):
+            columns, pivots = self._whitened(sets[part], itself=True)
+            w, columns = columns[..., 0], columns[..., 1:]
+            errors = self._errors(columns)
+            for number, skip in enumerate(skips):
+                first = slice(0, skip + 1)
+                mean = targets[part] - np.einsum("mk,mkt->mt", w[:, first], errors[:, first])
+                uncertain = np.einsum("mk,mkq->mq", w[:, first], columns[:, first, : len(self.root)]) @ self.root
+                variance = np.maximum((w[:, first] ** 2).sum(axis=1) - noise[part], 0.0)
+                around = neighborhood(errors[:, skip + 1 :], pivots[:, skip + 1 :])
+                found[number].append(Surrounded(mean, variance + (uncertain**2).sum(axis=1), around))
+        return [join_surrounded(parts, self.data.outputs) for parts in found]
+
+    def _whitened(self, sets: Indices, itself: bool = False) -> tuple[Floats, Floats]:
+        """L⁻¹ (P [F y])_A, shape (m, a, q + t), and 1 / L_ii, shape (m, a), for sets A of shape (m, a).
+
+        With `itself` the first column is L⁻¹ e₁.
+        """
+        chosen = like(sets, self.matrix)
+        with blas_threads_for(0):
+            lower, _ = cholesky(self.matrix[chosen[:, :, None], chosen[:, None, :]])
+            columns = self.solved[chosen]
+            if itself:
+                unit = np.zeros((*sets.shape, 1))
+                unit[:, 0] = 1.0
+                columns = array_namespace(columns).concat([like(unit, columns), columns], axis=2)
+            columns = solve_lower(lower, columns)
+        return fetch(columns), 1 / fetch(diagonals(lower))
+
+    def _errors(self, columns: Floats) -> Floats:
+        q = len(self.coefficients)
+        return np.asarray(columns[..., q:] - columns[..., :q] @ self.coefficients)

@@ -1,0 +1,134 @@
+"""The grid that stations are mapped to: by a step, by a count of cells, or that of a raster."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.spatial.grid import Grid, grid_of
+from compositegp.spatial.stations import Stations
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_MOST_CELLS = 200_000_000
+_WHOLE_GLOBE = 30.0  # degrees without a station, up to which the stations are taken to surround the globe
+
+
+def target_grid(
+    stations: Stations, grid: Any, count: Any, covariates: dict[str, Any]
+) -> tuple["xr.DataArray", Grid]:
+    """The raster to fill, empty, and its grid with the covariates.
+
+    Parameters
+    ----------
+    stations : Stations
+        Around which a grid is made.
+    grid : float, (float, float), DataArray or Dataset, optional
+        A step, steps of x and y, or a raster whose cells are taken.
+    count : int or (int, int), optional
+        Cells along x and y; of one number along the longer side.
+    covariates : dict of str to DataArray or None
+        Rasters; those that are None are variables of the Dataset `grid`.
+    """
+    if (grid is None) == (count is None):
+        raise ValueError(
+            "the grid is given by grid (a step, or a raster) or by count (of cells): give one of them."
+        )
+    template = _template(stations, grid, count)
+    rasters = {}
+    for name, raster in covariates.items():
+        own = raster
+        if own is None and hasattr(grid, "data_vars") and name in grid.data_vars:
+            own = grid[name]
+        if own is None:
+            raise ValueError(
+                f"covariate {name!r} has no values on the grid. Give a raster, as covariates={{{name!r}: raster}}, "
+                "or a variable of the Dataset that is the grid."
+            )
+        rasters[name] = _on(template, own, name)
+    return template, grid_of(template, sphere=stations.sphere, covariates=rasters)
+
+
+def _template(stations: Stations, grid: Any, count: Any) -> "xr.DataArray":
+    import xarray as xr
+
+    if hasattr(grid, "dims"):
+        array = grid if not hasattr(grid, "data_vars") else _first_raster(grid)
+        found = grid_of(array, sphere=stations.sphere)
+        if found.time is not None:
+            raise ValueError("the raster that is the grid has a time axis. Choose one time of it first.")
+        coordinates = {
+            name: values for name, values in array.coords.items() if set(values.dims) <= set(found.axes.dims)
+        }
+        return xr.DataArray(np.full(found.shape, np.nan), coordinates, found.axes.dims)
+    names = stations.names
+    places = stations.places.copy()
+    if stations.sphere:
+        places[:, 0] = _unwrapped(places[:, 0])
+    low, high = places.min(axis=0), places.max(axis=0)
+    if grid is not None:
+        steps = np.broadcast_to(np.asarray(grid, dtype=np.float64), 2)
+        if not (np.isfinite(steps).all() and (steps > 0).all()):
+            raise ValueError(f"grid must be a positive step, or steps of x and y; found {grid!r}.")
+    else:
+        numbers = np.asarray(count)
+        if numbers.dtype.kind not in "iu" or numbers.min() < 1:
+            raise ValueError(f"count must be a whole number of cells, or two; found {count!r}.")
+        widths = np.maximum(high - low, 1e-12)
+        steps = (
+            widths / np.maximum(numbers - 1, 1) if numbers.ndim else np.full(2, widths.max() / max(numbers - 1, 1))
+        )
+    sizes = (
+        (np.floor((high - low) / steps) + 2).astype(int) if grid is not None else np.round((high - low) / steps) + 1
+    )
+    if np.prod(sizes.astype(float)) > _MOST_CELLS:
+        raise ValueError(f"the grid would have {sizes[0]:.0f} × {sizes[1]:.0f} cells. Give a larger step.")
+    x, y = (_axis(low[side], high[side], steps[side], grid is not None) for side in (0, 1))
+    if stations.sphere:
+        y = y[np.abs(y) <= 90.0]
+    template = xr.DataArray(np.full((len(y), len(x)), np.nan), {names[1]: y, names[0]: x}, (names[1], names[0]))
+    if stations.sphere:
+        template[names[0]].attrs = {"units": "degrees_east", "standard_name": "longitude"}
+        template[names[1]].attrs = {"units": "degrees_north", "standard_name": "latitude"}
+    return template
+
+
+def _axis(low: float, high: float, step: float, snapped: bool) -> Floats:
+    """Centers of cells from below the lowest place to above the highest; multiples of the step where it is given."""
+    if not snapped:
+        return np.asarray(low + step * np.arange(round((high - low) / step) + 1))
+    first, last = np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9)
+    digits = max(0, 12 - int(np.floor(np.log10(step))))
+    return np.asarray(np.round(np.arange(first, last + 1) * step, min(digits, 15)), dtype=np.float64)
+
+
+def _unwrapped(longitudes: Floats) -> Floats:
+    """Longitudes on the side of the globe that they are on: from 0 to 360 where they lie across the date line."""
+    inside = np.sort(longitudes % 360.0)
+    gaps = np.diff(np.append(inside, inside[0] + 360.0))
+    if gaps.max() < _WHOLE_GLOBE:
+        return longitudes
+    start = inside[(int(np.argmax(gaps)) + 1) % len(inside)]
+    along = (longitudes - start) % 360.0 + start
+    return np.asarray(along) - 360.0 if along.max() > 180.0 and along.min() >= 180.0 else np.asarray(along)
+
+
+def _first_raster(grid: Any) -> "xr.DataArray":
+    for values in grid.data_vars.values():
+        if values.ndim >= 2:
+            return values
+    raise ValueError("the Dataset that is the grid has no raster.")
+
+
+def _on(template: "xr.DataArray", raster: "xr.DataArray", name: str) -> "xr.DataArray":
+    """A covariate on the cells of the grid: as it is, or between its cells by linear interpolation."""
+    same = all(dim in raster.dims and raster.sizes[dim] == template.sizes[dim] for dim in template.dims)
+    if same and all(np.array_equal(raster[dim], template[dim]) for dim in template.dims if dim in template.coords):
+        return raster
+    from compositegp.spatial.axes import find_axes
+
+    axes = find_axes(raster)
+    y, x = template.dims
+    found = raster.interp({axes.x: template[x].to_numpy(), axes.y: template[y].to_numpy()})
+    return found.rename({axes.x: x, axes.y: y}) if (axes.x, axes.y) != (x, y) else found

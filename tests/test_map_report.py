@@ -1,0 +1,176 @@
+"""What a geostatistician looks at: variograms, scores beside simple methods, warnings, and the page about a map."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import pdist
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+from compositegp import CompositeGPRegressor, OnColumns, OnSphere, RotatedMatern
+from compositegp.analysis import directions_of, empirical_variogram, model_variogram, summarize_variogram
+from compositegp.cli.app import main
+from compositegp.kernels import gram
+from compositegp.plotting import style as style
+from compositegp.plotting import variogram
+from compositegp.spatial import cautions_about, learn_stations, score_map
+
+KNOWN = ConstantKernel(1.0, "fixed") * Matern(2.0, "fixed", nu=1.5) + WhiteKernel(0.05, "fixed")
+
+
+def stations(n=150, seed=0, kernel=KNOWN, width=10.0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.uniform(0, width, size=(n, 2)), columns=["x", "y"])
+    frame["zinc"] = 5 + np.linalg.cholesky(gram(kernel, frame.to_numpy())) @ rng.normal(size=n)
+    return frame
+
+
+class TestVariograms:
+    def test_practical_range_is_where_five_percent_is_left(self):
+        kernel = 2.0 * Matern([1.0, 3.0], nu=0.5) + WhiteKernel(0.5)
+        found = summarize_variogram(kernel, directions_of(kernel, 2))
+        assert found.nugget[0] == pytest.approx(0.5)
+        assert found.sill[0] == pytest.approx(2.5)
+        assert found.ranges["x"][0] == pytest.approx(-np.log(0.05))
+        assert found.ranges["y"][0] == pytest.approx(-3 * np.log(0.05))
+        gaussian = summarize_variogram(RBF(2.0), directions_of(RBF(2.0), 2))
+        assert gaussian.ranges["x"][0] == pytest.approx(2 * np.sqrt(-2 * np.log(0.05)))
+
+    def test_of_the_sphere_of_a_rotation_and_of_time(self):
+        globe = OnColumns(OnSphere(Matern(500.0, nu=0.5)), [0, 1]) * OnColumns(Matern(3.0, nu=0.5), [2])
+        found = summarize_variogram(globe, directions_of(globe, 3, sphere=True, has_time=True)).ranges
+        assert found["any direction"][0] == pytest.approx(-500 * np.log(0.05))
+        assert found["time"][0] == pytest.approx(-3 * np.log(0.05))
+        turned = RotatedMatern.at_angle(30.0, 4.0, length_scale=2.0, nu=0.5)
+        ranges = summarize_variogram(turned, directions_of(turned, 2)).ranges
+        assert ranges["long axis (30°)"][0] == pytest.approx(-4 * np.log(0.05))
+        assert ranges["short axis (120°)"][0] == pytest.approx(-np.log(0.05))
+
+    def test_standard_errors_are_those_of_monte_carlo(self):
+        kernel = 2.0 * Matern(1.5, nu=1.5) + WhiteKernel(0.5)
+        root = np.array([[0.05, 0.0, 0.0], [0.02, 0.04, 0.0], [0.01, 0.0, 0.03]])
+        found = summarize_variogram(kernel, directions_of(kernel, 2), root @ root.T)
+        draws = kernel.theta + np.random.default_rng(0).normal(size=(2000, 3)) @ root.T
+        amplitude, length, noise = np.exp(draws).T
+        assert found.sill[1] == pytest.approx(np.std(amplitude + noise), rel=0.1)
+        assert found.nugget[1] == pytest.approx(noise.std(), rel=0.1)
+        assert found.ranges["x"][1] == pytest.approx(found.ranges["x"][0] / 1.5 * length.std(), rel=0.1)
+
+    def test_empirical_variogram_is_half_the_mean_square_of_pairs(self, rng):
+        X, y = rng.uniform(size=(60, 2)), rng.normal(size=60)
+        found = empirical_variogram(RBF(), X, y, lambda A, B: np.hypot(*(A - B).T), 0.5, n_bins=1)
+        apart, squares = pdist(X), 0.5 * pdist(y[:, None]) ** 2
+        # Every near pair is there twice, and some far ones a third time.
+        assert found.semivariances[0] == pytest.approx(squares[apart <= 0.5].mean(), rel=0.05)
+        assert found.counts[0] >= 2 * (apart <= 0.5).sum()
+
+    def test_of_a_simulated_field_is_that_of_its_kernel(self):
+        kernel = 1.0 * Matern(0.5, nu=0.5) + WhiteKernel(0.1)
+        frame = stations(1500, 3, kernel)
+        X, y = frame[["x", "y"]].to_numpy(), frame.zinc.to_numpy()
+        found = empirical_variogram(kernel, X, y, lambda A, B: np.hypot(*(A - B).T), 3.0)
+        expected = model_variogram(kernel, directions_of(kernel, 2)[0], found.lags)
+        np.testing.assert_allclose(found.semivariances, expected, rtol=0.3)
+
+    @pytest.mark.parametrize("sphere", [False, True])
+    def test_is_drawn(self, sphere):
+        frame = stations()
+        kernel = OnSphere(Matern(300.0)) + WhiteKernel(0.1) if sphere else KNOWN
+        model = CompositeGPRegressor(kernel, learning=None).fit(frame[["x", "y"]].to_numpy(), frame.zinc)
+        axes = style.figure(size=(6, 4))[1]
+        variogram(model, frame[["x", "y"]], frame.zinc, sphere=sphere, unit="mg", axes=axes)
+        labels = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert len(labels) == (3 if sphere else 4)
+        assert axes.get_ylabel() == "semivariance (mg²)"
+
+
+class TestScores:
+    def test_the_map_is_better_than_simple_methods_on_a_field_of_its_kind(self):
+        model, _ = learn_stations(stations(400), target="zinc", kernel=KNOWN)
+        scores = pd.DataFrame(*(lambda s: (s.table, s.methods))(score_map(model)))
+        for column in ("RMSE, single", "RMSE, gaps", "CRPS, single", "CRPS, gaps"):
+            assert scores[column].idxmin() == "this map"
+        assert scores.loc["this map", "in 95 %, single"] > 0.8
+
+    def test_simple_methods_are_what_they_say(self):
+        frame = pd.DataFrame({"x": np.arange(40.0), "y": np.zeros(40), "zinc": np.arange(40.0) % 7})
+        model, _ = learn_stations(frame, target="zinc", kernel=KNOWN)
+        table = score_map(model).table
+        held = np.sort(np.random.default_rng(0).permutation(40)[:4])
+        rest = np.setdiff1d(np.arange(40), held)
+        distances = np.abs(held[:, None] - rest[None])
+        order = np.argsort(distances, axis=1, kind="stable")[:, :12]
+        weights = np.take_along_axis(distances, order, 1) ** -2.0
+        expected = (weights * (rest % 7)[order]).sum(1) / weights.sum(1)
+        # Ties among the twelve nearest may be taken either way.
+        assert table["RMSE, single"][1] == pytest.approx(np.sqrt(np.mean((expected - held % 7) ** 2)), rel=0.05)
+
+    def test_warnings(self):
+        frame = stations()
+        plain, _ = learn_stations(frame, target="zinc", kernel=KNOWN)
+        assert cautions_about(plain) == []
+        tilted, _ = learn_stations(frame.assign(zinc=frame.zinc + 3 * frame.x), target="zinc", kernel=KNOWN)
+        assert "there is a trend" in " ".join(cautions_about(tilted))
+        frame.loc[:139, ["x", "y"]] = frame.loc[:139, ["x", "y"]] / 50
+        odd, _ = learn_stations(frame, target="zinc", kernel=KNOWN)
+        assert "Places are in clusters" in " ".join(cautions_about(odd))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    stations(120).to_csv(folder / "zinc.csv", index=False)
+    arguments = [folder / "zinc.csv", "--target", "zinc", "--count", "12", "--out", folder / "map", "--report"]
+    assert main(["map", *map(str, arguments), "--jobs", "1"]) == 0
+    return folder / "map" / "report.html"
+
+
+class TestPage:
+    def test_has_everything_and_refers_to_nothing_outside(self, page):
+        text = page.read_text()
+        assert len(re.findall(r'<img alt="\w+" src="data:image/png;base64,', text)) == 3
+        assert not re.findall(r'(?:src|href)="(?!data:)', text)
+        for part in (
+            "Nugget",
+            "Practical range",
+            "inverse distances",
+            "nearest neighbor",
+            "What to be careful about",
+        ):
+            assert part in text
+
+    def test_opens_in_a_browser(self, page, tmp_path):
+        browser = shutil.which("chromium") or shutil.which("chromium-browser")
+        if browser is None:
+            pytest.skip("no chromium: make test-setup installs it")
+        # The page itself tells, once loaded, whether its pictures are there and how large they are drawn.
+        probe = (
+            "<script>window.onerror = e => document.title = 'error ' + e; window.onload = () => {"
+            "document.body.dataset.seen = [...document.querySelectorAll('img')].map("
+            "i => i.complete && i.naturalWidth > 500 && i.getBoundingClientRect().height > 100).join(' ') }</script>"
+        )
+        probed = tmp_path / "page.html"
+        probed.write_text(page.read_text().replace("</head>", probe + "</head>"))
+        done = subprocess.run(
+            [
+                browser,
+                *(
+                    "--headless",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--no-first-run",
+                    "--disable-background-networking",
+                ),
+                *("--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"),
+                *("--enable-logging=stderr", "--v=0", "--dump-dom", f"file://{probed}"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert "CONSOLE" not in done.stderr
+        assert "<title>error" not in done.stdout
+        assert done.stdout.split('data-seen="')[1].split('"')[0] == "true true true"
