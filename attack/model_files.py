@@ -16,7 +16,17 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from attack.cases import Budget, Ended, command, ended, is_sound
 from attack.figures import Figures
-from compositegp import Basis, CompositeGPRegressor, CompositeSum, FisherAverage, Nearest, OnColumns
+from compositegp import (
+    Basis,
+    CompositeGPRegressor,
+    CompositeSum,
+    FisherAverage,
+    Nearest,
+    OnColumns,
+    OnSphere,
+    RotatedMatern,
+    functionals,
+)
 from compositegp.cli.table_columns import read_training_table
 from compositegp.cli.table_model import TableModel
 from compositegp.forecasting import CompositeGPForecaster
@@ -85,6 +95,15 @@ def _made(folder: Path) -> tuple[dict[str, Specimen], str]:
             OnColumns(RBF(), [1]) + 0.3 * OnColumns(RBF(), 0) ** 2 + WhiteKernel(0.1), learning=None
         ).fit(X[:60], y[:60]),
         "fitc": CompositeGPRegressor(kernel, learning=None, prediction="fitc").fit(X[:60], y[:60]),
+        "functionals": CompositeGPRegressor(1.2 * RBF(1.5) + WhiteKernel(0.05), learning=None).fit(
+            functionals.join([functionals.at(X[:40]), functionals.derivative(X[40:50], 0)]), y[:50]
+        ),
+        "sphere": CompositeGPRegressor(OnSphere(Matern(500.0, nu=1.5)) + WhiteKernel(0.1), learning=None).fit(
+            X[:60], y[:60]
+        ),
+        "rotated": CompositeGPRegressor(
+            RotatedMatern.at_angle(30.0, 3.0, 2.0) + WhiteKernel(0.1), learning=None
+        ).fit(X[:60], y[:60]),
     }
     regressors["log"].fit(X, y)
     regressors["watch"].partial_fit(X[:80], y[:80]).partial_fit(X[80:], y[80:])
@@ -93,6 +112,13 @@ def _made(folder: Path) -> tuple[dict[str, Specimen], str]:
     hours = np.arange(140)
     index = pd.date_range("2024", periods=140, freq="h", tz="Europe/Stockholm")
     series = pd.Series(5 + np.sin(2 * np.pi * hours / 24) + 0.1 * rng.normal(size=140), index=index)
+    extra = pd.DataFrame({"heat": rng.normal(size=140)}, index=index)
+    kept(
+        "forecaster with columns",
+        CompositeGPForecaster(n_neighbors=50, learning="fisher_average").fit(series + extra["heat"], extra),
+        CompositeGPForecaster.load,
+        lambda model: model.predict(6, X=extra[:6]).to_numpy().ravel(),
+    )
     kept(
         "forecaster",
         CompositeGPForecaster(n_neighbors=50).fit(series),
@@ -273,7 +299,7 @@ def _change_text(text: Any, rng: np.random.Generator, arrays: list[str]) -> None
             factor = float(rng.choice([-1.0, 1.001, 0.5, 1e5, 1e-5, 1e30]))
             holder[key] = value * factor if rng.random() < 0.5 else int(min(abs(value * factor), 1e300)) + 1
         case 6:
-            for _ in range(int(rng.integers(1, 400))):
+            for _ in range(int(rng.integers(1, 220))):  # more than any value is nested
                 value = {"list": [value]}
             holder[key] = value
         case _:

@@ -10,7 +10,7 @@ from compositegp.composite import Evidence, Latent
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.fitting import Choices
 from compositegp.functionals import OnFunctionals, matching_mean, plain_points
-from compositegp.kernels import gram
+from compositegp.kernels import check_covariances
 from compositegp.learning import Average, KernelComparison, RecursiveEstimate
 from compositegp.means import (
     Basis,
@@ -82,7 +82,7 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
     watched = parts["watched"]
     if (watched is None) == (n == 0) or 0 in outputs:
         raise ValueError("its arrays do not fit together: X and y are empty")
-    check_fits(kernel, X if n else np.zeros((1, d)))
+    check_covariances(kernel, X if n else np.zeros((1, d)))
     q = _check_mean(
         mean, plain_points(kernel, X) if n else np.zeros((1, d)), outputs, n if watched is None else None
     )
@@ -104,13 +104,6 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         weights=_weights(parts, n),
         comparison=None if parts["comparison"] is None else KernelComparison.from_values(parts["comparison"]),
     )
-
-
-def check_fits(kernel: Kernel, X: Floats) -> None:
-    """Check that a kernel gives finite covariances of the first of some points."""
-    covariance = np.asarray(gram(kernel, X[:2]))
-    if not np.isfinite(covariance).all() or (np.diagonal(covariance) < 0).any():
-        raise ValueError(f"kernel {kernel!r:.80} gives no covariances of the points")
 
 
 def _check_rows(kernel: Kernel, X: Floats, d: int) -> None:

@@ -12,7 +12,7 @@ from compositegp.forecasting.error_scale import SPANS, ErrorScale
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.grid import Grid
 from compositegp.forecasting.timeline import Timeline
-from compositegp.kernels import gram
+from compositegp.kernels import check_covariances
 from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget
 from compositegp.storage import Fields
 from compositegp.validation import check_kernel
@@ -79,9 +79,7 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
     parts = Fields(series, _NAMES)
     columns, names = parts.texts("columns"), parts.texts("names")
     kernel = check_kernel(parts["kernel"])
-    covariance = np.asarray(gram(kernel, np.array([[0.0], [1.0]])))
-    if not np.isfinite(covariance).all() or (np.diagonal(covariance) < 0).any():
-        raise ValueError(f"kernel {kernel!r:.80} gives no covariances of the points")
+    check_covariances(kernel, np.array([[0.0], [1.0]]))
     grid = _grid(parts["grid"], 4 * len(columns))
     when = _timeline(timeline, (grid.first, grid.first + len(grid.values)))
     holidays = parts["holidays"]

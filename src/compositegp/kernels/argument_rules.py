@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Exponentiation, Kernel, KernelOperator, PairwiseKernel
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 
+from compositegp.backend import Floats
 from compositegp.kernels.columns import OnColumns
+from compositegp.kernels.evaluation import gram
 from compositegp.kernels.wrapper import KernelWrapper
 from compositegp.validation import are_finite, is_real
 
@@ -36,6 +38,25 @@ def check_arguments(kernel: Kernel) -> None:
         if said is not None:
             raise ValueError(f"{name} of kernel {kind} must be {said}; found {value!r:.60}")
     _check_theta(kernel, kind)
+
+
+def check_covariances(kernel: Kernel, X: Floats) -> None:
+    """Check that a kernel fits some points: it gives finite covariances of the first of them.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    X : array of shape (n, d)
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> check_covariances(RBF(1e-300), np.array([[0.0], [1.0]]))
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = np.asarray(gram(kernel, X[:2]))
+    if not np.isfinite(covariance).all() or (np.diagonal(covariance) < 0).any():
+        raise ValueError(f"kernel {kernel!r:.80} gives no covariances of the points")
 
 
 def _check_theta(kernel: Kernel, kind: str) -> None:
