@@ -41,10 +41,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/estimator.py
 	$(BIN)/python benchmarks/design.py
 
-# Beside other libraries, each in turn with the whole machine: about two hours.
+# Beside other libraries, each in turn with the whole machine, in one unbroken run: some hours.
 bench-peers: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' --editable '.[peers]'
-	$(BIN)/python benchmarks/peers.py --out benchmarks/results
+	$(BIN)/python benchmarks/peers.py --out benchmarks/results --readme README.md
 
 # Ten minutes on two cores; the figures go to docs/trust.md. Fails if one that should be zero is not.
 attack: $(READY)

@@ -1,7 +1,7 @@
 """What is compared: this library's ways to predict, and other libraries where they are installed.
 
-Each is a function of a Task that returns means and standard deviations of the test observations, and calls
-`task.fitted()` between learning and prediction.
+Each is a function of a Task that returns what it predicts of the test observations, and calls `task.fitted()` between
+learning and prediction. A prediction is means and standard deviations, a `PredictiveDistribution`, or `Quantiles`.
 """
 
 import importlib.util
@@ -11,13 +11,44 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import Committee, CompositeGPRegressor, CompositeSum, FisherAverage, Inducing
 from compositegp.predictive import PredictiveDistribution, score_predictions
 
-Prediction = tuple[np.ndarray, np.ndarray]
+LEVELS = (0.5, 0.95)
+
+
+@dataclass
+class Quantiles:
+    """Means, and quantiles (M, k) at some levels: for methods that have no density."""
+
+    mean: np.ndarray
+    levels: np.ndarray
+    values: np.ndarray
+
+    def scores(self, y: np.ndarray) -> dict[str, float]:
+        """Scores as of other predictions; the CRPS is twice the mean pinball loss, and there is no log score."""
+        values = np.sort(self.values, axis=1)
+        below = y[:, None] - values
+        pinball = np.maximum(self.levels * below, (self.levels - 1) * below)
+        found = {
+            "RMSE": float(np.sqrt(np.mean((self.mean - y) ** 2))),
+            "MAE": float(np.abs(self.mean - y).mean()),
+            "CRPS": float(2 * pinball.mean()),
+            "log score": float("nan"),
+        }
+        for level in LEVELS:
+            low, high = (
+                values[:, int(np.argmin(np.abs(self.levels - q)))] for q in (0.5 - level / 2, 0.5 + level / 2)
+            )
+            found[f"coverage {100 * level:.4g} %"] = float(((y >= low) & (y <= high)).mean())
+        return found
+
+
+Prediction = tuple[np.ndarray, np.ndarray] | PredictiveDistribution | Quantiles
 
 
 @dataclass
@@ -41,17 +72,40 @@ class Task:
         return ConstantKernel() * Matern(np.ones(self.X.shape[1]), nu=self.nu) + WhiteKernel()
 
 
-def scores(mean: np.ndarray, std: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Scores of Gaussian predictions: RMSE, MAE, CRPS, log score, and coverage of 95 % intervals."""
-    return score_predictions(PredictiveDistribution(mean, std), y, levels=(0.95,))
+def scores(found: Prediction, y: np.ndarray) -> dict[str, float]:
+    """Scores of predictions: RMSE, MAE, CRPS, log score, and coverage of 50 and 95 % intervals."""
+    if isinstance(found, Quantiles):
+        return found.scores(y)
+    if isinstance(found, tuple):
+        found = PredictiveDistribution(*found)
+    return score_predictions(found, y, levels=LEVELS)
+
+
+def default(task: Task) -> Prediction:
+    """`CompositeGPRegressor()` with nothing passed."""
+    model = CompositeGPRegressor().fit(task.X, task.y)
+    task.fitted()
+    return model.predict_distribution(task.X_test)
+
+
+def gradient_boosting(task: Task) -> Prediction:
+    """scikit-learn's HistGradientBoostingRegressor: one model for the mean, one for each of eleven quantiles."""
+    levels = np.array([0.025, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95, 0.975])
+    mean = HistGradientBoostingRegressor(random_state=0).fit(task.X, task.y)
+    models = [
+        HistGradientBoostingRegressor(loss="quantile", quantile=level, random_state=0).fit(task.X, task.y)
+        for level in levels
+    ]
+    task.fitted()
+    values = np.stack([model.predict(task.X_test) for model in models], axis=1)
+    return Quantiles(mean.predict(task.X_test), levels, values)
 
 
 def ours(**options) -> Callable[[Task], Prediction]:
     def run(task: Task) -> Prediction:
-        model = CompositeGPRegressor(task.kernel(), mean=task.mean, n_jobs=-1, **options)
-        model.fit(task.X, task.y)
+        model = CompositeGPRegressor(task.kernel(), mean=task.mean, **options).fit(task.X, task.y)
         task.fitted()
-        return model.predict(task.X_test, return_std=True)
+        return model.predict_distribution(task.X_test)
 
     return run
 
@@ -104,7 +158,10 @@ def gpboost(approximation: str, **options) -> Callable[[Task], Prediction]:
         model.fit(y=task.y, X=functions(task.X))
         task.fitted()
         if approximation == "vecchia":
-            model.set_prediction_data(num_neighbors_pred=20, vecchia_pred_type="order_obs_first_cond_obs_only")
+            neighbors = options["num_neighbors"]
+            model.set_prediction_data(
+                num_neighbors_pred=neighbors, vecchia_pred_type="order_obs_first_cond_obs_only"
+            )
         found = model.predict(gp_coords_pred=task.X_test, X_pred=functions(task.X_test), predict_var=True)
         return found["mu"], np.sqrt(found["var"])
 
@@ -127,13 +184,13 @@ class Standardised:
 
 
 def gpytorch_exact(task: Task) -> Prediction:
-    """GPyTorch's exact Gaussian process (conjugate gradients beyond 800 points): Adam, 50 steps of 0.1."""
+    """GPyTorch's exact Gaussian process, by Cholesky factors in double precision: L-BFGS until it has converged."""
     import gpytorch
     import torch
 
     torch.manual_seed(0)
     trend, scaled = _trend(task, task.X, task.y), Standardised(task)
-    X, y = (torch.tensor(part, dtype=torch.float32) for part in (scaled.points(task.X), scaled.y))
+    X, y = (torch.tensor(part, dtype=torch.float64) for part in (scaled.points(task.X), scaled.y))
 
     class Model(gpytorch.models.ExactGP):
         def __init__(self, likelihood):
@@ -145,20 +202,27 @@ def gpytorch_exact(task: Task) -> Prediction:
         def forward(self, x):
             return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
-    likelihood = gpytorch.likelihoods.GaussianLikelihood()
-    model = Model(likelihood)
+    constraint = gpytorch.constraints.GreaterThan(1e-8)
+    likelihood = gpytorch.likelihoods.GaussianLikelihood(noise_constraint=constraint).double()
+    model = Model(likelihood).double()
     objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
-    for _ in range(50):
+    optimiser = torch.optim.LBFGS(
+        model.parameters(), max_iter=200, tolerance_grad=1e-5, tolerance_change=1e-9, line_search_fn="strong_wolfe"
+    )
+
+    def closure():
         optimiser.zero_grad()
         loss = -objective(model(X), y)
         loss.backward()
-        optimiser.step()
+        return loss
+
+    with gpytorch.settings.max_cholesky_size(len(X) + 1):
+        optimiser.step(closure)
     task.fitted()
     model.eval(), likelihood.eval()
     means, variances = [], []
-    with torch.no_grad():
-        for part in torch.tensor(scaled.points(task.X_test), dtype=torch.float32).split(1024):
+    with torch.no_grad(), gpytorch.settings.max_cholesky_size(len(X) + 1):
+        for part in torch.tensor(scaled.points(task.X_test), dtype=torch.float64).split(1024):
             found = likelihood(model(part))
             means.append(found.mean.numpy().astype(float))
             variances.append(found.variance.numpy().astype(float))
@@ -232,12 +296,13 @@ COMPETITORS: dict[str, Callable[[Task], Prediction]] = {
     "scikit-learn, exact on 3,000": scikit_learn_subset,
 }
 PEERS: dict[str, Callable[[Task], Prediction]] = {
-    "compositegp (default)": COMPETITORS["compositegp (default)"],
+    "compositegp": default,
     "GPBoost, Vecchia 20": COMPETITORS["GPBoost, Vecchia 20"],
-    "GPBoost, FITC 512": gpboost("fitc", num_ind_points=512),
+    "GPBoost, Vecchia 40": gpboost("vecchia", num_neighbors=40),
     "GPyTorch, SVGP 512": gpytorch_svgp,
     "GPyTorch, exact": gpytorch_exact,
     "scikit-learn, exact": scikit_learn_exact,
+    "scikit-learn, HistGradientBoosting": gradient_boosting,
 }
 REQUIRES = {"GPBoost": "gpboost", "GPyTorch": "gpytorch"}
 

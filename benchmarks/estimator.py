@@ -30,9 +30,9 @@ def measure(name: str, method: str) -> dict[str, float]:
     split = load(name)
     assert split is not None
     task = Task(split.X, split.y, split.X_test, *DATA[name])
-    mean, std = run(COMPETITORS[method], task)
+    found = run(COMPETITORS[method], task)
     total = time.perf_counter() - task.began
-    return {**scores(mean, std, split.y_test), "fit": task.fit_seconds, "predict": total - task.fit_seconds}
+    return {**scores(found, split.y_test), "fit": task.fit_seconds, "predict": total - task.fit_seconds}
 
 
 def table(name: str, only: str, limit: float) -> None:

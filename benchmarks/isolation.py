@@ -1,6 +1,8 @@
 """A command in a process of its own: its result, its time limit and the peak memory of it and all that it started."""
 
+import os
 import resource
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -8,12 +10,14 @@ from pathlib import Path
 
 def watch(command: list[str], limit: float) -> tuple[subprocess.CompletedProcess[str] | None, float]:
     """Run a command; return it when it is done, or None past the limit, and the peak memory of it and its children."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     began, peak = time.perf_counter(), 0.0
     while process.poll() is None:
         peak = max(peak, family_memory(process.pid))
         if time.perf_counter() - began > limit:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with all that it started
             process.communicate()
             return None, peak
         time.sleep(0.5)

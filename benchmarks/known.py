@@ -116,6 +116,6 @@ def measure(method: str) -> dict[str, float]:
             began = time.perf_counter()
             mean, std = METHODS[method](y[:OBSERVED])
             seconds.append(time.perf_counter() - began)
-            found.append(scores(mean, std, y[OBSERVED:]))
+            found.append(scores((mean, std), y[OBSERVED:]))
     means = {name: float(np.mean([each[name] for each in found])) for name in found[0]}
     return {**means, "fit": 0.0, "predict": float(np.median(seconds))}

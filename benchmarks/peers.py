@@ -1,17 +1,17 @@
-"""compositegp beside its peers, one run, one table: seconds, memory, accuracy and calibration.
+"""compositegp beside its peers, in one unbroken run, one table: seconds, memory, accuracy and calibration.
 
-    python benchmarks/peers.py                                # everything that is installed: about two hours
-    python benchmarks/peers.py --task satellite               # one task
-    python benchmarks/peers.py --only compositegp             # methods whose name begins so
-    python benchmarks/peers.py --out benchmarks/results       # keep the numbers, write a table of all that are kept
+    python benchmarks/peers.py --out benchmarks/results       # everything, and nothing from an earlier run: some hours
+    python benchmarks/peers.py --readme README.md --out benchmarks/results   # and its summary, between two marks there
+    python benchmarks/peers.py --task satellite               # one task, printed
+    python benchmarks/peers.py --only compositegp             # methods whose name begins so, printed
 
-Peers: pip install 'compositegp[peers]'. A method that has passed the time limit or the memory on a field is not tried
-on a larger one.
+Peers: pip install 'compositegp[peers]'. Each method has a process of its own, which is ended with all that it started
+when it passes the time limit. A method that has passed the time limit or the memory on a field is not tried on a larger
+one.
 """
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -33,7 +33,17 @@ TASKS = [SERIES, *FIELDS, *TABLES]
 EXACT_TO = 8_000  # observations, for exact Gaussian processes
 HOPELESS = 1.5  # times the limit that a method would take, by its time on a smaller field, not to be tried
 TESTS = 2_000
-COLUMNS = {"RMSE": ".4g", "CRPS": ".4g", "coverage 95 %": ".3f", "fit": ".1f", "predict": ".1f", "memory": ".0f"}
+COLUMNS = {
+    "fit": ".1f",
+    "predict": ".1f",
+    "memory": ".0f",
+    "RMSE": ".4g",
+    "log score": ".4g",
+    "CRPS": ".4g",
+    "coverage 50 %": ".3f",
+    "coverage 95 %": ".3f",
+}
+MARKS = "<!-- peers: begin -->", "<!-- peers: end -->"
 
 
 def field(n: int) -> data.Split:
@@ -61,9 +71,9 @@ def measure(name: str, method: str, gigabytes: float) -> dict[str, float]:
     split = load(name)
     assert split is not None
     task = Task(split.X, split.y, split.X_test, *TABLES.get(name, (1.5, None)))
-    mean, std = run(PEERS[method], task)
+    found = run(PEERS[method], task)
     total = time.perf_counter() - task.began
-    return {**scores(mean, std, split.y_test), "fit": task.fit_seconds, "predict": total - task.fit_seconds}
+    return {**scores(found, split.y_test), "fit": task.fit_seconds, "predict": total - task.fit_seconds}
 
 
 def attempt(name: str, method: str, limit: float, gigabytes: float) -> dict[str, float | str]:
@@ -99,30 +109,57 @@ def reason_to_skip(name: str, method: str, kept: dict, limit: float) -> str | No
 
 
 def table(name: str, found: dict) -> str:
-    lines = [f"### {name}\n", describe(name) + "\n", "| method | " + " | ".join(COLUMNS) + " |", "|---" * 7 + "|"]
+    lines = [
+        f"### {name}\n",
+        describe(name) + "\n",
+        "| method | " + " | ".join(COLUMNS) + " |",
+        "|---" * (len(COLUMNS) + 1) + "|",
+    ]
     lines[2] = lines[2].replace("fit", "fit s").replace("predict", "predict s").replace("memory", "peak MB")
+    lines[2] = lines[2].replace("log score", "NLPD")
     for method, result in found.items():
         if "why" in result:
-            lines.append(f"| {method} | {result['why']} | | | | | |")
+            lines.append(f"| {method} | {result['why']} |" + " |" * (len(COLUMNS) - 1))
         else:
             cells = [format(result[column], spec) for column, spec in COLUMNS.items()]
             lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + better(found)
+
+
+def better(found: dict) -> str:
+    """Where a peer wins: a line for each number in which compositegp is not the best."""
+    ours = next((result for method, result in found.items() if method.startswith("compositegp")), {"why": ""})
+    peers = {
+        method: result
+        for method, result in found.items()
+        if "why" not in result and not method.startswith("compositegp")
+    }
+    if "why" in ours or not peers:
+        return ""
+    lines = []
+    for column in ("fit", "predict", "memory", "RMSE", "log score", "CRPS"):
+        winner = min(peers, key=lambda method: np.nan_to_num(peers[method][column], nan=np.inf))
+        if peers[winner][column] < ours[column]:
+            spec = COLUMNS[column]
+            lines.append(f"- {column}: {winner} {peers[winner][column]:{spec}}, here {ours[column]:{spec}}")
+    return "\nWhere a peer is better:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def summary(kept: dict) -> str:
-    """All the tasks where everything is learned, a method to a line: seconds, RMSE and coverage of 95 % intervals."""
+    """All the tasks where everything is learned, a method to a line: seconds, RMSE, CRPS and coverage at 95 %."""
     names = [name for name in TASKS if name != SERIES and kept.get(name)]
-    lines = ["| seconds, RMSE, coverage | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    lines = ["| seconds, RMSE, CRPS, coverage | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for method in PEERS:
         cells = []
         for name in names:
             found = kept[name].get(method, {"why": "—"})
             if "why" in found:
-                cells.append("over 600 s" if found["why"].startswith("not done") else "—")
+                cells.append("out of time" if found["why"].startswith("not done") else "—")
             else:
                 took = found["fit"] + found["predict"]
-                cells.append(f"{took:.0f} s, {found['RMSE']:.4g}, {found['coverage 95 %']:.2f}")
+                cells.append(
+                    f"{took:.0f} s, {found['RMSE']:.4g}, {found['CRPS']:.4g}, {found['coverage 95 %']:.2f}"
+                )
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -143,39 +180,42 @@ def main() -> None:
     parser.add_argument("--only", default="", help="methods whose name begins so")
     parser.add_argument("--limit", type=float, default=600, help="seconds that one method may take")
     parser.add_argument("--memory", type=float, default=20, help="GB that one process may take")
-    parser.add_argument("--out", type=Path, help="folder to keep peers.json in, and to write peers.md to")
-    parser.add_argument("--write", action="store_true", help="write the table from what is kept, and run nothing")
+    parser.add_argument(
+        "--out", type=Path, help="folder to write peers.md to: the whole run, all tasks and methods"
+    )
+    parser.add_argument("--readme", type=Path, help="file whose summary, between two marks, is replaced")
     parser.add_argument("--measure", nargs=2, metavar=("TASK", "METHOD"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(measure(*arguments.measure, arguments.memory)))
         return
-    store = arguments.out / "peers.json" if arguments.out else None
-    kept = json.loads(store.read_text()) if store and store.exists() else {}
+    if arguments.out and (arguments.task or arguments.only):
+        parser.error("--out is for a whole run: leave --task and --only out, so that no table mixes two runs.")
+    kept: dict = {}
     heading = (
-        f"{machine()}. Each method in a process of its own, with all cores; memory is all of it, workers included."
+        f"{machine()}. Each method in a process of its own, with all cores; memory is all of it, workers included. "
+        f"Limit: {arguments.limit:.0f} s. One run, begun {time.strftime('%Y-%m-%d %H:%M')}."
     )
     print(heading, flush=True)
-    for name in () if arguments.write else arguments.task or TASKS:
+    for name in arguments.task or TASKS:
         found = kept.setdefault(name, {})
-        if name in ("satellite", "elevators", "pol") and load(name) is None:
+        if name in TABLES and load(name) is None:
             continue
         for method in known.METHODS if name == SERIES else PEERS:
             if method.startswith(arguments.only):
                 why = reason_to_skip(name, method, kept, arguments.limit)
                 found[method] = {"why": why} if why else attempt(name, method, arguments.limit, arguments.memory)
                 print(f"{name}: {method}: {found[method]}", file=sys.stderr, flush=True)
-                if store:
-                    store.parent.mkdir(exist_ok=True)
-                    temporary = store.with_suffix(".part")
-                    temporary.write_text(json.dumps(kept, indent=1) + "\n")
-                    os.replace(temporary, store)
         print("\n" + table(name, found), flush=True)
     if arguments.out:
+        arguments.out.mkdir(exist_ok=True)
         tables = "\n".join(table(name, kept[name]) for name in TASKS if kept.get(name))
-        (arguments.out / "peers.md").write_text(
-            f"# compositegp beside its peers\n\nPrinted by `make bench-peers`. {heading}\n\n{summary(kept)}\n{tables}"
-        )
+        title = "# compositegp beside its peers\n\nPrinted by `make bench-peers`."
+        (arguments.out / "peers.md").write_text(f"{title} {heading}\n\n{summary(kept)}\n{tables}")
+    if arguments.readme:
+        before, rest = arguments.readme.read_text().split(MARKS[0])
+        after = rest.split(MARKS[1])[1]
+        arguments.readme.write_text(f"{before}{MARKS[0]}\n{heading}\n\n{summary(kept)}{MARKS[1]}{after}")
 
 
 if __name__ == "__main__":

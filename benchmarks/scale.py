@@ -30,7 +30,7 @@ from compositegp.composite import Observations, total_score
 NO_COEFFICIENTS = np.zeros((0, 1))  # of a mean that is zero
 SIZES = (10_000, 100_000, 1_000_000)
 TESTS = 10_000
-MOST_BY_COMPOSITE = 1_000_000  # rows
+MOST_BY_COMPOSITE = 10_000_000  # rows
 
 
 def table(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
