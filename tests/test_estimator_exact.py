@@ -201,7 +201,7 @@ def test_anisotropic_kernel_is_more_likely(rng):
 def test_large_variance_of_the_target():
     y = 1e6 * Y1
     model = CompositeGPRegressor().fit(X1, y)
-    assert np.abs(model.predict(X1) - y).max() < 0.2 * np.abs(y).max()
+    assert np.abs(model.predict(X1) - y).max() < 0.3 * np.abs(y).max()
 
 
 @pytest.mark.parametrize("kernel", THEIR_KERNELS, ids=str)

@@ -31,6 +31,7 @@ from compositegp.backend import (
     cholesky,
     cholesky_of_complement,
     invert_lower,
+    lapack_calls,
     lower_of_weighted_inverse,
     psd_root,
     solve_lower,
@@ -338,3 +339,9 @@ class TestKernelsOfTheUser:
     def test_an_indefinite_kernel_has_no_prior(self, rng):
         with pytest.raises(np.linalg.LinAlgError, match="PairwiseKernel.* is not positive definite at the test"):
             prior(PairwiseKernel(metric="sigmoid", gamma=-1.0), rng.uniform(0, 3, size=(9, 2)))
+
+
+def test_solves_without_columns_are_silent(capfd):
+    """BLAS itself would complain, on the user's standard output."""
+    lapack_calls.solve_lower(np.eye(40), np.zeros((40, 0)))
+    assert capfd.readouterr() == ("", "")

@@ -11,6 +11,7 @@ from test_kernels import KERNELS, id_of
 
 from compositegp import Composite, conditioning_sets, fisher_information, segment
 from compositegp.composite import Observations, total_score
+from compositegp.means import as_mean
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
 
@@ -27,7 +28,7 @@ def composites(X):
 
 
 def score_at(kernel, X, y, composite, beta=(), mean=None, noise=0.0, **options):
-    data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise)
+    data = Observations.checked(kernel, X, y, mean=as_mean(mean), noise_variance=noise)
     return total_score(data, composite, np.asarray(beta, dtype=float).reshape(-1, 1), **options)
 
 

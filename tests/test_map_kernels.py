@@ -209,6 +209,12 @@ class TestMaternOnSphere:
         scale = DataScale(1 / np.sqrt(2 * metric(kernel, 2)[1]), 1.0)
         assert typical_values(kernel, scale)["length_scale"] == pytest.approx(900.0)
 
+    def test_slope_of_the_view_by_finite_differences(self, rng):
+        X, kernel = on_globe(rng, 9), MaternOnSphere(900.0, 2.0)
+        for column, step in enumerate(1e-5 * np.eye(2)):
+            expected = (kernel.view(X + step) - kernel.view(X - step)) / 2e-5
+            np.testing.assert_allclose(kernel.view_slope(X, column), expected, rtol=0, atol=1e-5)
+
     def test_a_smoothness_without_a_formula_is_refused(self):
         with pytest.raises(ValueError, match="nu must be 0.5"):
             gram(MaternOnSphere(nu=1.2), np.zeros((2, 2)))

@@ -85,6 +85,8 @@ def solve_lower_right(lower: Floats, B: Floats, scale: float = 1.0) -> None:
 
 
 def _solve(side: Any, lower: Floats, B: Floats, m: int, n: int, scale: float) -> None:
+    if not B.size:  # BLAS complains, on standard output, about rows of no length
+        return
     lower, own = _in_rows(lower), _in_rows(B)
     _trsm(
         _at(side),

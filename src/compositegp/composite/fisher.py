@@ -9,7 +9,7 @@ from compositegp.composite.observations import Observations
 from compositegp.composite.sum_over_terms import total_score
 from compositegp.composite.terms import Composite
 from compositegp.functionals import PointsLike, lift
-from compositegp.means import MeanLike
+from compositegp.means import MeanLike, as_mean
 from compositegp.validation import check_kernel, check_points
 
 
@@ -54,7 +54,9 @@ def fisher_information(
     """
     kernel, (rows,) = lift(check_kernel(kernel), X=X)
     points = check_points(rows, "X")
-    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=mean, noise_variance=noise_variance)
+    # The mean as it is: the information is about the coefficients of the functions that were given.
+    given = as_mean(mean)
+    data = Observations.checked(kernel, points, np.zeros(len(points)), mean=given, noise_variance=noise_variance)
     terms = _terms(composite, len(points))
     if not len(data.kernel.theta):
         raise ValueError(f"kernel {kernel} has no free hyper-parameter: there is no information to compute.")

@@ -81,9 +81,14 @@ class MaternOnSphere(Warped, NormalizedKernelMixin, Kernel):  # type: ignore[mis
 
     def view(self, X: Array) -> Array:
         """Points in space (..., n, 3) of longitudes and latitudes (..., n, 2), stretched along the axis."""
-        points = OnSphere(self).view(X)
-        xp = array_namespace(points)
-        return xp.concat([points[..., :2], self.flattening * points[..., 2:]], axis=-1)
+        return self._stretched(OnSphere(self).view(X))
+
+    def view_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the stretched points by degrees of longitude (column 0) or latitude (1): (..., n, 3)."""
+        return self._stretched(OnSphere(self).view_slope(X, column))
+
+    def _stretched(self, points: Array) -> Array:
+        return array_namespace(points).concat([points[..., :2], self.flattening * points[..., 2:]], axis=-1)
 
     @property
     def inside(self) -> Kernel:
