@@ -11,6 +11,7 @@ from test_kernels import KERNELS, id_of
 
 from compositegp import Composite, conditioning_sets, fisher_information, segment
 from compositegp.composite import Observations, total_score
+from compositegp.means import as_mean
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
 
