@@ -66,7 +66,7 @@ class _Campaign:
         y = pd.Series(10 + rng.normal(size=72 + _ROWS), index=index)
         y.iloc[72 + rng.choice(_ROWS, 6, replace=False)] = np.nan
         start = folder / "start.cgp"
-        CompositeGPForecaster(n_neighbors=40, learning="fisher_average").fit(y[:72]).save(
+        CompositeGPForecaster(None, n_neighbors=40, search=False).fit(y[:72]).save(
             start, time="t", target="y", horizon=2
         )
         self._file, self._segment = folder / "rows.csv", segment

@@ -115,7 +115,7 @@ def _made(folder: Path) -> tuple[dict[str, Specimen], str]:
     extra = pd.DataFrame({"heat": rng.normal(size=140)}, index=index)
     kept(
         "forecaster with columns",
-        CompositeGPForecaster(n_neighbors=50, learning="fisher_average").fit(series + extra["heat"], extra),
+        CompositeGPForecaster(n_neighbors=50, search=False).fit(series + extra["heat"], extra),
         CompositeGPForecaster.load,
         lambda model: model.predict(6, X=extra[:6]).to_numpy().ravel(),
     )

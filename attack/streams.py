@@ -42,7 +42,7 @@ class _World:
         index = pd.date_range("2024-02-01", periods=_KNOWN + _NEW, freq="h")
         self.y = pd.Series((10 + rng.normal(size=len(index))).round(3), index=index)
         self._start = folder / "start.cgp"
-        model = CompositeGPForecaster(n_neighbors=200, learning="fisher_average").fit(self.y[:_KNOWN])
+        model = CompositeGPForecaster(None, n_neighbors=200, search=False).fit(self.y[:_KNOWN])
         model.save(self._start, time="t", target="y", horizon=2)
         self._commands: list[Command] = []
         self._parent = self.folder = folder

@@ -122,7 +122,11 @@ def _compared(found: Ended, clean: Any, change: Change) -> Ended:
         return found
     if not change.may_be_answered:
         return Ended("wrong", message="answered, though it cannot be")
-    tolerance = _ALIKE if any(word in change.name for word in ("another order", "column", "cut off")) else _SAME
+    tolerance = (
+        _ALIKE
+        if any(word in change.name for word in ("another order", "column", "cut off", "empty time"))
+        else _SAME
+    )
     if found.value.shape != clean.shape:
         return Ended("wrong", message=f"{len(found.value)} rows for {len(clean)}")
     off = float((np.abs(found.value - clean) / clean[:, 1:2]).max())

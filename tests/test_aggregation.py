@@ -62,7 +62,7 @@ def model():
     index = pd.date_range("2024-01-01 05:00", periods=24 * 30, freq="h", tz="Europe/Stockholm")
     slow = np.convolve(rng.normal(size=len(index) + 11), np.ones(12) / 4, "valid")
     values = 10 + np.sin(2 * np.pi * np.arange(len(index)) / 24) + slow + 0.1 * rng.normal(size=len(index))
-    return CompositeGPForecaster().fit(pd.Series(values, index=index))
+    return CompositeGPForecaster(None, search=False).fit(pd.Series(values, index=index))
 
 
 class TestForecasts:

@@ -90,7 +90,7 @@ class TestForecast:
         assert (folder / "out" / "forecast.png").read_bytes()[:4] == b"\x89PNG"
         for words in ("backtest", "seasonal naive", "coverage 95 %", "short memory", "report: out/report.html"):
             assert words in forecast.out
-        assert "note: day: explains" in forecast.err
+        assert "note: scale none by the log score of past forecasts" in forecast.err
         assert "Under the model, its mean squared error is 0.00% higher" in forecast.out
 
     def test_prints_json_for_programs(self, folder, tmp_path):

@@ -45,7 +45,7 @@ def forecaster_bytes(tmp_path_factory):
     hours = np.arange(120)
     y = 5 + np.sin(2 * np.pi * hours / 24) + 0.1 * np.random.default_rng(0).normal(size=120)
     series = pd.Series(y, index=pd.date_range("2024", periods=120, freq="h", tz="Europe/Stockholm"))
-    CompositeGPForecaster(n_neighbors=50).fit(series).save(path, time="t", target="y", horizon="6h")
+    CompositeGPForecaster(n_neighbors=50, search=False).fit(series).save(path, time="t", target="y", horizon="6h")
     return path.read_bytes()
 
 
@@ -280,8 +280,14 @@ SERIES = {
     "an origin that is none": (("timeline", "dict", "origin"), "NaT", "origin"),
     "an origin without a zone": (("timeline", "dict", "origin"), "2024-01-01", "origin"),
     "an empty timeline": (("timeline",), None, "values by their names"),
-    "seasons of numbers": (("seasons",), {"list": [1, 2]}, "seasons"),
-    "a season of no length": (("seasons",), {"list": [{"tuple": ["day", 0.0]}]}, "period"),
+    "a unit that is none": (("timeline", "dict", "unit"), "moon", "unit"),
+    "effects that are missing": (("series", "dict", "effects"), {"list": []}, "effects.0"),
+    "an empty information": (("series", "dict", "information"), {"dict": {}}, "information"),
+    "a horizon of no length": (("series", "dict", "block"), 0, "block"),
+    "a scale that is none": (("series", "dict", "transform"), "exp", "transform"),
+    "tails without a variance": (("series", "dict", "scale", "dict", "log_df"), 0.1, "log_df"),
+    "errors of text": (("series", "dict", "recent"), "many", "recent"),
+    "a future that was learned": (("series", "dict", "learned_until"), 10**9, "learned_until"),
     "a transform": (("parameters", "dict", "target_transform"), "exp", "target_transform"),
     "neighbors": (("parameters", "dict", "n_neighbors"), 0, "n_neighbors"),
     "a parameter that is none": (("parameters", "dict", "predict"), 1, "predict"),

@@ -7,8 +7,9 @@ from oracles import exact_gp
 
 from compositegp import Composite, Estimated, posterior
 from compositegp.datasets import author_errors, locate, stockholm_nox
-from compositegp.forecasting import Season, kernel_of
+from compositegp.forecasting import Season
 from compositegp.paper import Model, choices, forecast_day, learn_model, nox
+from compositegp.paper.nox_kernel import kernel_of
 from compositegp.paper.nox_study import _origins, _weights
 
 

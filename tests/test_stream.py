@@ -40,7 +40,9 @@ def values(n, start=0):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     path = tmp_path_factory.mktemp("stream") / "model.cgp"
-    CompositeGPForecaster(n_neighbors=64).fit(values(PERIODS)).save(path, time="time", target="value", horizon="6h")
+    CompositeGPForecaster(None, n_neighbors=64, search=False).fit(values(PERIODS)).save(
+        path, time="time", target="value", horizon="6h"
+    )
     return path
 
 
@@ -324,7 +326,7 @@ def heated(tmp_path_factory):
     table["heat"] = np.random.default_rng(5).normal(size=len(table))
     table["value"] += 5 * table["heat"]
     past = table[:PERIODS]
-    CompositeGPForecaster(n_neighbors=64).fit(past["value"], past[["heat"]]).save(
+    CompositeGPForecaster(None, n_neighbors=64, search=False).fit(past["value"], past[["heat"]]).save(
         folder / "model.cgp", time="time", target="value", horizon="6h"
     )
     return folder / "model.cgp", table[PERIODS:]

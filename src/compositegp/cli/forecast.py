@@ -59,6 +59,14 @@ def run(
     ],
     horizon: Annotated[str, typer.Option(metavar="LENGTH", help="A duration such as 24h, or a number of steps.")],
     log: LogFlag = False,
+    timezone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="Zone of the clock that the series follows, such as Europe/Stockholm."),
+    ] = None,
+    holidays: Annotated[
+        str | None,
+        typer.Option(metavar="COUNTRY", help="Holidays of a country, such as SE or AU-VIC (package holidays)."),
+    ] = None,
     season: Annotated[
         list[str] | None,
         typer.Option(
@@ -134,7 +142,13 @@ def run(
         check_model_file(save, [file, future])
 
     model = CompositeGPForecaster(
-        "log" if log else None, seasons=season or "auto", duplicates=duplicates, n_jobs=jobs
+        "log" if log else "auto",
+        horizon=horizon,
+        seasons=season or "auto",
+        timezone=timezone,
+        holidays=holidays,
+        duplicates=duplicates,
+        n_jobs=jobs,
     )
     scores = _backtest_scores(model, series, horizon, backtest) if backtest else None
     with ProgressBar(f"learning from {len(stamps)} observations"):
@@ -194,11 +208,14 @@ def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.Date
 
     from compositegp.analysis import compare
     from compositegp.composite import Composite
+    from compositegp.forecasting import in_utc
 
-    kernel, n_latest = model.kernel_, len(model.observations_)
-    X = timeline.places(stamps)[-max(_COMPARED, n_latest) :]
+    kernel, used = model.kernel_, timeline.places(in_utc(model.observations_.index))
+    n_latest = len(used)
+    places = np.unique(np.round(timeline.places(stamps)))
+    X = places[-max(_COMPARED, n_latest) :]
     Z = X[-1] + 1.0 + np.unique(np.linspace(0, steps - 1, min(steps, _COMPARED_STEPS)).round())
-    latest = np.arange(len(X) - n_latest, len(X))
+    latest = np.flatnonzero(np.isin(X, np.round(used)))
     report = compare(kernel, X[:, None], Z[:, None], Composite([(latest, 1.0)]))
     excess = report.excess_mse.mean() / report.exact_variance.mean()
     return (

@@ -1,10 +1,9 @@
 """Forecasts of time series: pandas in, pandas out. Needs pandas (``pip install 'compositegp[cli]'``)."""
 
 from compositegp.forecasting.aggregation import PERIODS, aggregate_forecast
-from compositegp.forecasting.backtesting import Backtest, backtest
+from compositegp.forecasting.backtesting import Backtest, backtest, cross_validation
 from compositegp.forecasting.forecaster import CompositeGPForecaster
-from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
-from compositegp.forecasting.series_model import kernel_of, mean_of
+from compositegp.forecasting.seasons import Season, given_seasons
 from compositegp.forecasting.timeline import Observed, Timeline, in_utc, observe, zone_of
 
 __all__ = [
@@ -16,11 +15,9 @@ __all__ = [
     "Timeline",
     "aggregate_forecast",
     "backtest",
-    "find_seasons",
+    "cross_validation",
     "given_seasons",
     "in_utc",
-    "kernel_of",
-    "mean_of",
     "observe",
     "zone_of",
 ]

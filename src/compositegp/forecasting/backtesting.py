@@ -1,7 +1,8 @@
 """Backtests: scores of the forecasts that could have been made in the past."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from compositegp.backend import Booleans, Floats
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.timeline import Horizon, Observed, observe
-from compositegp.predictive import point_scores
+from compositegp.predictive import PredictiveDistribution, point_scores
 from compositegp.validation import check_count
 
 _FEWEST_HORIZONS, _FEWEST_OBSERVATIONS = 3, 50  # a model is learned from at least these
@@ -24,11 +25,12 @@ class Backtest:
     Attributes
     ----------
     scores : pandas DataFrame
-        One row for each method, with RMSE and MAE. ``compositegp, mean`` also has CRPS and the coverage of the 50 % and
-        95 % intervals.
+        One row for each method, with RMSE and MAE. ``compositegp, mean`` also has CRPS and the coverage of the 50 %,
+        80 % and 95 % intervals.
     forecasts : pandas DataFrame
-        One row for each value that was forecast and observed: ``observed``, ``mean``, quantiles ``q…``, the simple
-        forecasts, and mean and standard deviation on the model's scale.
+        One row for each value that was forecast and observed: ``observed``, ``cutoff``, ``step``, ``mean``, quantiles
+        ``q…``, ``CRPS``, ``PIT`` (the probability that the forecast gave to values below the observed one) and the
+        simple forecasts.
     n_origins : int
         Number of forecasts.
 
@@ -36,7 +38,7 @@ class Backtest:
     --------
     >>> index = pd.date_range("2024-01-01", periods=24 * 12, freq="h")
     >>> values = np.sin(2 * np.pi * np.arange(len(index)) / 24) + np.random.default_rng(0).normal(size=len(index))
-    >>> done = backtest(CompositeGPForecaster(seasons=["day"]), pd.Series(values, index), "12h", 1)
+    >>> done = backtest(CompositeGPForecaster(None, seasons=["day"], search=False), pd.Series(values, index), "12h", 1)
     >>> done.n_origins, len(done.forecasts)
     (1, 12)
     """
@@ -44,6 +46,31 @@ class Backtest:
     scores: pd.DataFrame
     forecasts: pd.DataFrame
     n_origins: int
+
+    def by(self, key: pd.Series | pd.Index | np.ndarray) -> pd.DataFrame:
+        """RMSE, CRPS and coverage for each value of a key, such as ``forecasts["step"]`` or ``forecasts.index.hour``.
+
+        Parameters
+        ----------
+        key : array of shape (n,)
+
+        Returns
+        -------
+        pandas DataFrame
+        """
+        table = self.forecasts
+        y = table["observed"]
+        each = pd.DataFrame(
+            {
+                "RMSE": (table["mean"] - y) ** 2,
+                "CRPS": table["CRPS"],
+                "coverage 50 %": (table["q0.25"] < y) & (y < table["q0.75"]),
+                "coverage 95 %": (table["q0.025"] < y) & (y < table["q0.975"]),
+            }
+        )
+        found = each.groupby(np.asarray(key)).mean()
+        found["RMSE"] = np.sqrt(found["RMSE"])
+        return found
 
 
 def backtest(
@@ -53,6 +80,7 @@ def backtest(
     n_origins: int,
     *,
     X: pd.DataFrame | None = None,
+    refit_every: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Backtest:
     """Forecast each of the last `n_origins` horizons of a series from the values before it, and score the forecasts.
@@ -63,13 +91,15 @@ def backtest(
     Parameters
     ----------
     forecaster : CompositeGPForecaster
-        A copy of it, with the same parameters, is fitted.
+        A copy of it, with the same parameters, is fitted for this horizon.
     y : pandas Series with a DatetimeIndex, or Observed
     horizon : int, str or Timedelta
     n_origins : int
         Number of horizons.
     X : pandas DataFrame, optional
         Further columns.
+    refit_every : int, optional
+        Learn everything anew after as many horizons; 7 is weekly for horizons of a day.
     report : callable
         Called with the number of horizons done, and the number of all.
 
@@ -81,60 +111,155 @@ def backtest(
     --------
     >>> index = pd.date_range("2024-01-01", periods=24 * 12, freq="h")
     >>> values = np.sin(2 * np.pi * np.arange(len(index)) / 24) + np.random.default_rng(0).normal(size=len(index))
-    >>> done = backtest(CompositeGPForecaster(seasons=["day"]), pd.Series(values, index), "12h", 2)
+    >>> done = backtest(CompositeGPForecaster(None, seasons=["day"], search=False), pd.Series(values, index), "12h", 2)
     >>> list(done.scores.index)
     ['compositegp, mean', 'compositegp, median', 'persistence', 'seasonal naive']
     """
-    check_count(n_origins, "n_origins")
-    model = clone(forecaster)
     seen = observe(y, X, duplicates=forecaster.duplicates)
-    steps, places = seen.timeline.steps(horizon), seen.timeline.places(seen.stamps)
+    rows = []
+    for made in _rolling(forecaster, seen, horizon, n_origins, refit_every, report):
+        found, now, values = made.found, made.now, seen.values[made.now]
+        table = {
+            "observed": values,
+            "cutoff": made.model.last_,
+            "step": np.round(made.places[now] - made.start).astype(int) + 1,
+            "mean": found.mean,
+            **{f"q{level:g}": found.quantile(level) for level in (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)},
+            "CRPS": found.crps(values),
+            "PIT": found.cdf(values),
+            "persistence": np.full(int(now.sum()), seen.values[made.places < made.start][-1]),
+        }
+        weeks = [season for season in made.model.seasons_ if season.name != "year" or season.period < 100]
+        if weeks:
+            table["seasonal naive"] = _a_season_ago(
+                made.places, seen.values, made.places[now], made.start, weeks[-1].period
+            )
+        index = made.model.timeline_.stamps(np.round(made.places[now]))
+        rows.append(pd.DataFrame(table, index=index))
+    forecasts = pd.concat(rows)
+    return Backtest(_scores(forecasts), forecasts, n_origins)
+
+
+def cross_validation(
+    forecaster: CompositeGPForecaster,
+    df: pd.DataFrame,
+    horizon: Horizon,
+    n_windows: int = 1,
+    *,
+    quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975),
+    refit_every: int | None = None,
+    id_col: str = "unique_id",
+    time_col: str = "ds",
+    target_col: str = "y",
+) -> pd.DataFrame:
+    """Rolling forecasts of one or many series as one tidy table, in the words of Nixtla's libraries.
+
+    Parameters
+    ----------
+    forecaster : CompositeGPForecaster
+        A copy of it is fitted to each series.
+    df : pandas DataFrame
+        Columns of the series' names, times and values; all others are further columns whose future is known.
+    horizon : int, str or Timedelta
+    n_windows : int
+        Horizons at the end of each series that are forecast.
+    quantiles : sequence of floats between 0 and 1
+    refit_every : int, optional
+        Learn everything anew after as many horizons.
+    id_col, time_col, target_col : str
+        Names of the columns; without a column `id_col` the table is one series.
+
+    Returns
+    -------
+    pandas DataFrame
+        Columns `id_col`, `time_col`, ``cutoff``, `target_col`, ``mean`` and ``q…``.
+
+    Examples
+    --------
+    >>> times = pd.date_range("2024-01-01", periods=24 * 12, freq="h")
+    >>> values = np.sin(2 * np.pi * np.arange(len(times)) / 24) + np.random.default_rng(0).normal(size=len(times))
+    >>> table = pd.DataFrame({"unique_id": "a", "ds": times, "y": values})
+    >>> forecaster = CompositeGPForecaster(None, seasons=["day"], search=False)
+    >>> found = cross_validation(forecaster, table, "12h", quantiles=[0.1, 0.9])
+    >>> list(found.columns), len(found)
+    (['unique_id', 'ds', 'cutoff', 'y', 'mean', 'q0.1', 'q0.9'], 12)
+    """
+    missing = [name for name in (time_col, target_col) if name not in df.columns]
+    if missing:
+        raise ValueError(f"df must have the column {missing[0]!r}; found {list(df.columns)}.")
+    named = df if id_col in df.columns else df.assign(**{id_col: target_col})
+    columns = [name for name in named.columns if name not in (id_col, time_col, target_col)]
+    tables = []
+    for name, part in named.groupby(id_col, sort=False, observed=True):
+        index = pd.DatetimeIndex(part[time_col])
+        extra = part[columns].set_axis(index) if columns else None
+        seen = observe(pd.Series(part[target_col].to_numpy(), index=index), extra, duplicates=forecaster.duplicates)
+        for made in _rolling(forecaster, seen, horizon, n_windows, refit_every, lambda done, total: None):
+            table = {
+                id_col: name,
+                time_col: made.model.timeline_.stamps(np.round(made.places[made.now])),
+                "cutoff": made.model.last_,
+                target_col: seen.values[made.now],
+                "mean": made.found.mean,
+            }
+            table |= {f"q{float(level):g}": made.found.quantile(float(level)) for level in quantiles}
+            tables.append(pd.DataFrame(table))
+    return pd.concat(tables, ignore_index=True)
+
+
+class _Made(NamedTuple):
+    """A forecast of the past, and the model that made it."""
+
+    model: CompositeGPForecaster
+    found: PredictiveDistribution
+    places: Floats
+    now: Booleans
+    start: float
+
+
+def _rolling(
+    forecaster: CompositeGPForecaster,
+    seen: Observed,
+    horizon: Horizon,
+    n_origins: int,
+    refit_every: int | None,
+    report: Callable[[int, int], None],
+) -> Iterator[_Made]:
+    """Forecasts of the last horizons; the model has not yet taken in what it forecasts."""
+    check_count(n_origins, "n_origins")
+    if refit_every is not None:
+        check_count(refit_every, "refit_every")
+    model: CompositeGPForecaster = clone(forecaster).set_params(horizon=horizon)
+    timeline = model.timeline_of(seen)
+    steps, places = timeline.steps(horizon), timeline.places(seen.stamps)
     starts = np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
-    before = places < starts[0]
-    if before.sum() < max(_FEWEST_HORIZONS * steps, _FEWEST_OBSERVATIONS):
+    before = places < starts[0] - 0.5
+    if before.sum() < min(max(_FEWEST_HORIZONS * steps, _FEWEST_OBSERVATIONS), 8 * steps):
         raise ValueError(
             f"a backtest of {n_origins} horizon(s) leaves {int(before.sum())} observation(s) to learn from, too few. "
             "Ask for fewer, or a shorter horizon."
         )
     model.fit(seen.take(before))
-    period = model.seasons_[-1].period if model.seasons_ else None
-    rows = []
     for number, start in enumerate(starts):
-        now = (places >= start) & (places < start + steps)
+        now = (places >= start - 0.5) & (places < start + steps - 0.5)
+        if refit_every and number and number % refit_every == 0:
+            model.fit(seen.take(places < start - 0.5))
         if now.any():
-            rows.append(_forecast(model, seen, places, now, start, period))
-            model.update(seen.take(now))
+            extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
+            found = model.predict_distribution(seen.stamps[now], extra, joint=False)
+            yield _Made(model, found, places, now, float(start))
+            model.update(seen.take(now), late="skip")
         report(number + 1, n_origins)
-    forecasts = pd.concat(rows)
-    return Backtest(_scores(forecasts), forecasts, n_origins)
-
-
-def _forecast(
-    model: CompositeGPForecaster, seen: Observed, places: Floats, now: Booleans, start: float, period: float | None
-) -> pd.DataFrame:
-    """The observed values of one horizon, and the forecasts of them."""
-    extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
-    found = model.predict_distribution(seen.stamps[now], extra, joint=False)
-    table = {
-        "observed": seen.values[now],
-        "mean": found.mean,
-        **{f"q{level:g}": found.quantile(level) for level in (0.025, 0.25, 0.5, 0.75, 0.975)},
-        "persistence": np.full(int(now.sum()), seen.values[places < start][-1]),
-        "CRPS": found.crps(seen.values[now]),
-    }
-    if period is not None:
-        table["seasonal naive"] = _a_season_ago(places, seen.values, places[now], start, period)
-    return pd.DataFrame(table, index=seen.stamps[now])
 
 
 def _a_season_ago(places: Floats, values: Floats, wanted: Floats, start: float, period: float) -> Floats:
     """The latest observed value a whole number of periods before each time, among those before the origin."""
-    known = dict(zip(np.round(places[places < start], 6), values[places < start], strict=True))
+    known = dict(zip(np.round(places[places < start]), values[places < start], strict=True))
     found = np.full(len(wanted), np.nan)
     for row, place in enumerate(wanted):
         for cycles in range(1, 1 + _MOST_PERIODS):
             value = known.get(
-                np.round(place - np.ceil((place - start + 1) / period) * period - (cycles - 1) * period, 6)
+                np.round(place - np.ceil((place - start + 1) / period) * period - (cycles - 1) * period)
             )
             if value is not None:
                 found[row] = value
@@ -156,9 +281,8 @@ def _scores(forecasts: pd.DataFrame) -> pd.DataFrame:
             if there.any():
                 pair = y[there], forecasts[column].to_numpy()[there]
                 rows[name] = point_scores(pair[1], pair[0])
-    rows["compositegp, mean"] |= {
-        "CRPS": forecasts["CRPS"].mean(),
-        "coverage 50 %": np.mean((forecasts["q0.25"] < y) & (y < forecasts["q0.75"])),
-        "coverage 95 %": np.mean((forecasts["q0.025"] < y) & (y < forecasts["q0.975"])),
-    }
+    rows["compositegp, mean"]["CRPS"] = forecasts["CRPS"].mean()
+    for level in (0.5, 0.8, 0.95):
+        low, high = (forecasts[f"q{0.5 + sign * level / 2:g}"].to_numpy() for sign in (-1, 1))
+        rows["compositegp, mean"][f"coverage {100 * level:g} %"] = np.mean((low < y) & (y < high))
     return pd.DataFrame(rows).T

@@ -1,20 +1,39 @@
-"""A fitted model of a series: what was learned, and the latest observations."""
+"""A fitted model of a series: what was learned, and the latest values."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Booleans, Floats
-from compositegp.composite import Composite
-from compositegp.forecasting.seasons import Season
+from compositegp.backend import Booleans, Floats, Indices
+from compositegp.forecasting.clock import Clock
+from compositegp.forecasting.coefficients import Estimate, Information
+from compositegp.forecasting.effects import Effects
+from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
+from compositegp.forecasting.grid import Grid, Rhythm, column_histories, past_lags
+from compositegp.forecasting.horizon_terms import Filter, Geometry, covariances
+from compositegp.forecasting.memory import parts_of
 from compositegp.forecasting.timeline import Horizon, Timeline
-from compositegp.means import MeanLike
-from compositegp.posteriors import Belief, Marginals, nearest, posterior
+from compositegp.means import Estimated
+from compositegp.predictive import PredictiveDistribution, TargetTransform
 
-_GROUP = 1024  # steps that are forecast at a time, where no covariance is asked for
 _SAME_TIME = 1e-9  # steps within which two times are the same
+_REACHES = 2  # rows that are kept, over the longest lag: a gap leaves something to forecast from
+_ENOUGH = 0.25  # of the lags have to be observed; otherwise a forecast looks further back
+_FILTERS = 4  # that are kept
+_CHUNK = 1024  # steps that are forecast at a time, where no covariance is asked for
+
+
+class _Ahead(NamedTuple):
+    """The past as it forecasts some steps: see `FittedSeries.ahead`."""
+
+    location: Floats
+    functions: Floats
+    geometry: Geometry
+    filter: Filter
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,70 +43,209 @@ class FittedSeries:
     Attributes
     ----------
     timeline : Timeline
-    seasons : list of Season
-    kernel : scikit-learn kernel
-    mean : Estimated, or as in `posterior`
+    block : int
+        Steps of the horizon that it was learned for.
+    transform : TargetTransform
+    kernel : scikit-learn kernel of the time in steps
+    names : list of str
+        Of the parts of the kernel, in their order.
     theta_standard_errors : array of shape (p,)
         Relative standard errors of the kernel's hyper-parameters.
-    X : array of shape (n, 1 + k)
-        Times of the latest observations, in steps, and their further columns.
-    y : array of shape (n,)
-        Their targets, on the model's scale.
+    effects : Effects
+    center : float
+        Of the series on the model's scale, about which the effects are.
+    information : Information
+        About the coefficients of the effects.
+    scale : ErrorScale
+    recent : array of shape (3,)
+        Mean squares of the latest errors.
+    reach : int
+        Steps that a forecast looks back.
+    n_neighbors : int
+        The largest number of known values that a forecast is made from.
+    learned_until : int
+        The first step whose value has not yet taught anything.
+    grid : Grid
+        The latest values.
     columns : list of str
         Names of the further columns.
     notes : list of str
+    filters : dict
+        Filters that were used lately, by their lags and steps: origins without missing values share one.
     """
 
     timeline: Timeline
-    seasons: list[Season]
+    block: int
+    transform: TargetTransform
     kernel: Kernel
-    mean: MeanLike
+    names: list[str]
     theta_standard_errors: Floats
-    X: Floats
-    y: Floats
+    effects: Effects
+    center: float
+    information: Information
+    scale: ErrorScale
+    recent: Floats
+    reach: int
+    n_neighbors: int
+    learned_until: int
+    grid: Grid
     columns: list[str]
     notes: list[str]
+    filters: dict[bytes, Filter] = field(default_factory=dict, repr=False)
 
     @property
     def last(self) -> float:
         """Time of the latest observation, in steps."""
-        return float(self.X[-1, 0])
+        return float(self.grid.first + len(self.grid.values) - 1)
 
-    def is_new(self, points: Floats) -> Booleans:
-        """Which points are later than the latest observation: a boolean array of shape (n,)."""
-        return points[:, 0] > self.last + _SAME_TIME
+    @cached_property
+    def estimate(self) -> Estimate:
+        """Posterior of the coefficients of the effects."""
+        return self.information.estimate()
 
-    def with_observations(self, points: Floats, targets: Floats, count: int) -> "FittedSeries":
-        """The same model with later observations; only the latest `count` of all are kept."""
-        X, y = np.concatenate([self.X, points]), np.concatenate([self.y, targets])
-        return replace(self, X=X[-count:], y=y[-count:])
+    @property
+    def mean(self) -> Estimated:
+        """The effects as a mean with estimated coefficients, in the words of `posterior`."""
+        coefficients = self.estimate.mean.copy()
+        level = self.effects.effects[0]
+        coefficients[0] += self.center / level.spread
+        return Estimated(self.effects, coefficients, self.estimate.covariance)
+
+    @property
+    def parts(self) -> dict[str, Kernel]:
+        """The parts of the kernel by their names."""
+        return dict(zip(self.names, parts_of(self.kernel, len(self.names)), strict=True))
+
+    @property
+    def rhythm(self) -> Rhythm:
+        """What its time step suggests."""
+        return Rhythm.of(self.timeline)
+
+    @cached_property
+    def observed(self) -> Indices:
+        """Rows of the grid, latest last, that a forecast is made from."""
+        size = len(self.grid.values)
+        lags = past_lags(min(self.reach, size), self.n_neighbors)
+        rows = size - lags[::-1]
+        known = rows[np.isfinite(self.grid.values[rows])]
+        if len(known) >= _ENOUGH * len(lags):
+            return known
+        return np.flatnonzero(np.isfinite(self.grid.values))[-len(lags) :]  # after a gap, those before it
+
+    def is_new(self, places: Floats) -> Booleans:
+        """Which times are later than the latest observation: a boolean array of shape (n,)."""
+        return places > self.last + _SAME_TIME
 
     def next_places(self, horizon: Horizon) -> Floats:
         """Times of the steps after the latest observation, in steps."""
         return np.asarray(self.last + 1.0 + np.arange(self.timeline.steps(horizon)), dtype=np.float64)
 
-    def marginals(self, Z: Floats) -> Marginals:
-        """Beliefs about single latent values at points of shape (M, 1 + k), in memory that is linear in M."""
-        try:
-            return nearest(
-                self.kernel,
-                self.X,
-                self.y,
-                Z,
-                n_neighbors=len(self.X),
-                group_size=min(len(Z), _GROUP),
-                mean=self.mean,
-            )
-        except LinAlgError as error:
-            raise LinAlgError(
-                f"No forecast can be made from the latest {len(self.X)} observations: {error}"
-            ) from error
+    def points_at(self, places: Floats, extra: Floats | None) -> Floats:
+        """Points of later times (n,): the time, the further columns (n, k), and their histories."""
+        if not self.columns:
+            return places[:, None]
+        k = len(self.columns)
+        values = np.full((len(places), k), np.nan) if extra is None else extra
+        rows = np.round(places - self.last).astype(np.int64) - 1
+        dense = np.full((max(int(rows.max()) + 1, 1), k), np.nan)
+        dense[rows] = values
+        before = self.grid.columns[-1, k:].reshape(k, 3)
+        histories = [column_histories(dense[:, j], self.rhythm.per_day, before[j])[rows] for j in range(k)]
+        return np.column_stack([places, values, *histories])
 
-    def belief(self, Z: Floats) -> Belief:
-        """Belief about the latent values at points of shape (M, 1 + k): the exact GP on the latest observations."""
-        try:
-            return posterior(self.kernel, self.X, self.y, Z, Composite.full(len(self.X)), mean=self.mean)
-        except LinAlgError as error:
-            raise LinAlgError(
-                f"No forecast can be made from the latest {len(self.X)} observations: {error}"
-            ) from error
+    def with_observations(self, grid: Grid) -> "FittedSeries":
+        """The same model with later rows, the first of which follows the latest one.
+
+        Rows teach the coefficients and the scale of errors once a horizon of them is complete, so that it does not
+        matter in how many parts they arrive.
+        """
+        values = np.concatenate([self.grid.values, grid.values])
+        columns = np.concatenate([self.grid.columns, grid.columns])
+        series = replace(self, grid=Grid(self.grid.first, values, columns))
+        while series.learned_until + self.block <= series.grid.first + len(values):
+            series = series._with_next_block()
+        kept = slice(-(_REACHES * self.reach + self.block), None)
+        first = series.grid.first + len(values) - len(values[kept])
+        return replace(series, grid=Grid(first, values[kept], columns[kept]))
+
+    def _with_next_block(self) -> "FittedSeries":
+        """What the next horizon that is complete teaches, as it was forecast from the rows before it."""
+        row = self.learned_until - self.grid.first
+        rows = slice(row, row + self.block)
+        known = np.isfinite(self.grid.values[rows])
+        information, recent = self.information, self.recent
+        if known.any():
+            before = Grid(self.grid.first, self.grid.values[:row], self.grid.columns[:row])
+            ahead = replace(self, grid=before).ahead(self.grid.points[rows][known])
+            y = self.transform.forward(self.grid.values[rows][known])
+            errors, spread = y - ahead.location, np.sqrt(ahead.filter.variance)
+            total = np.sqrt(ahead.filter.variance + self.estimate.variance_of(ahead.functions))
+            squares, counts = np.array([np.mean((errors / total) ** 2)]), np.array([float(known.sum())])
+            recent = recent_squares(squares, counts, self.block, recent)[-1]
+            functions = ahead.functions / spread[:, None]
+            information = information.plus(functions, errors / spread + functions @ self.estimate.mean)
+        until = self.learned_until + self.block
+        return replace(self, information=information, recent=recent, learned_until=until)
+
+    def ahead(self, points: Floats) -> _Ahead:
+        """Forecasts of later points (n, 1 + k + 3 k): locations, basis functions as they are seen, and the filter."""
+        rows = self.observed
+        origin = len(self.grid.values)  # the step after the latest row
+        steps = np.round(points[:, 0]).astype(np.int64) - self.grid.first - origin
+        geometry = Geometry(origin - rows, steps)
+        used = self._filter(geometry)
+        past = self.effects(self.grid.points[rows])
+        y = self.transform.forward(self.grid.values[rows]) - self.center
+        functions = self.effects(points) - used.weights @ past
+        location = self.center + used.weights @ y + functions @ self.estimate.mean
+        return _Ahead(location, functions, geometry, used)
+
+    def _filter(self, geometry: Geometry) -> Filter:
+        key = np.concatenate([geometry.lags, [-1], geometry.steps]).tobytes()
+        if key not in self.filters:
+            if len(self.filters) >= _FILTERS:
+                self.filters.pop(next(iter(self.filters)))
+            try:
+                self.filters[key] = geometry.filter(covariances(self.kernel, geometry.reach))
+            except LinAlgError as error:
+                count = len(geometry.lags)
+                raise LinAlgError(f"No forecast can be made from the latest {count} values: {error}") from error
+        return self.filters[key]
+
+    def forecast(self, points: Floats, *, joint: bool, latent: bool) -> PredictiveDistribution:
+        """Distributions of the values at later points."""
+        if joint:
+            return self._joint(points, latent)
+        found = [self._marginal(points[i : i + _CHUNK], latent) for i in range(0, len(points), _CHUNK)]
+        location, scale = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return PredictiveDistribution(location, scale, self.transform, self.scale.family)
+
+    def _marginal(self, points: Floats, latent: bool) -> tuple[Floats, Floats]:
+        ahead = self.ahead(points)
+        variance = ahead.filter.variance + self.estimate.variance_of(ahead.functions) - self._noise * latent
+        return ahead.location, np.sqrt(np.maximum(variance, 0.0)) * self._factors(points)
+
+    def _joint(self, points: Floats, latent: bool) -> PredictiveDistribution:
+        ahead = self.ahead(points)
+        geometry = ahead.geometry
+        steps = geometry.steps
+        apart = np.abs(steps[:, None] - steps)
+        k = covariances(self.kernel, int(max(geometry.reach, apart.max() + 1)))
+        prior = k[apart]
+        prior[apart == 0] -= self._noise * latent
+        covariance = prior - ahead.filter.weights @ k[geometry.outer]
+        covariance += ahead.functions @ self.estimate.covariance @ ahead.functions.T
+        factors = self._factors(points)
+        covariance = 0.5 * (covariance + covariance.T) * np.outer(factors, factors)
+        scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+        return PredictiveDistribution(ahead.location, scale, self.transform, self.scale.family, covariance)
+
+    def _factors(self, points: Floats) -> Floats:
+        clock = Clock.at(self.timeline, points[:, 0], self.effects.holidays)
+        steps = points[:, 0] - self.last
+        recent = np.repeat(self.recent[None], len(points), axis=0)
+        return self.scale.factors(Situation(steps, clock, recent))
+
+    @property
+    def _noise(self) -> float:
+        return float(self.parts["noise"].noise_level)

@@ -1,6 +1,7 @@
 """The forecaster: a series with time stamps in, the next values with error bars out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,50 +14,65 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from compositegp.backend import Floats
-from compositegp.composite import segment
+from compositegp.forecasting.clock import dates_of, holidays_of
+from compositegp.forecasting.descriptions import describe
+from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.fitted_series import FittedSeries
-from compositegp.forecasting.seasons import Season, find_seasons, given_seasons
-from compositegp.forecasting.series_model import describe, kernel_of, mean_of
+from compositegp.forecasting.grid import Grid, Rhythm, column_histories, on_grid
+from compositegp.forecasting.model_choice import choose_model, clock_effects, column_effects, history_effects
+from compositegp.forecasting.seasons import Season, given_seasons
+from compositegp.forecasting.series_learning import Task, errors_of_memory
 from compositegp.forecasting.stored_series import from_values, to_values
 from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
-from compositegp.kernels import noise_variance
-from compositegp.learning import CompositeLikelihood, LearningMethod, as_learning_method, learn
-from compositegp.means import MeanLike
-from compositegp.predictive import IdentityTarget, LogTarget, PredictiveDistribution, TargetTransform
+from compositegp.means import Estimated
+from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget, PredictiveDistribution, TargetTransform
 from compositegp.storage import Fields, damaged, read_archive, write_archive
 from compositegp.validation import are_finite
 
-FORMAT, VERSION = "compositegp forecaster", 2
-_SEGMENT = 512  # observations of a segment to learn from: about three weeks of hours
-_OF_THE_MACHINE = ("n_jobs",)  # parameters that are not part of a model
+FORMAT, VERSION = "compositegp forecaster", 3
+TRANSFORMS: dict[str | None, TargetTransform] = {
+    None: IdentityTarget(),
+    "sqrt": PowerTarget(0.5),
+    "log": LogTarget(),
+}
+_OF_THE_MACHINE = ("n_jobs", "verbose")  # parameters that are not part of a model
 _LONGEST_TEXT = 10_000  # characters of a text that is stored with a model
+_FEWEST_VALUES = 8  # that a model is learned from
 
 
 class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     """Forecasts of a time series with error bars.
 
-    A pattern that repeats every day or week is in the mean, as a profile with a level for each step. Deviations from it
-    are correlated over short and medium times, and the pattern may drift. All of it is learned from segments of the
-    series. A forecast is that of an exact Gaussian process on the latest observations.
+    A series is a sum of effects (level and trend, profiles of the day for each type of day, the time of year, smooth
+    functions of further columns that differ by the hour) and of a Gaussian process of the time difference (short and
+    medium memory, patterns that drift, noise). Everything is learned from the task itself: each step of a horizon given
+    the values before it, at origins in the past. Parts that do not improve such forecasts are left out.
 
     Parameters
     ----------
-    target_transform : None or "log"
-        With "log" the logarithm is modelled: forecasts are log-normal and never negative.
+    target_transform : "auto", None, "log" or "sqrt"
+        The scale on which the series is modeled; ``auto`` takes the one whose past forecasts score best. With "log"
+        forecasts are never negative.
+    horizon : int, str or Timedelta, optional
+        The horizon to learn for; by default a day, for daily data a week, for monthly data a year.
     seasons : "auto" or list
-        "day", "week", "year" or durations such as "12h"; ``auto`` takes those that the data show.
+        "day", "week", "year" or durations such as "12h"; ``auto`` takes those that improve forecasts.
+    timezone : str, optional
+        Zone of the clock that the series follows; by default that of its time stamps.
+    holidays : str or list of dates, optional
+        A country such as "SE" or "AU-VIC" (needs the package holidays), or dates.
     history : int
-        Number of latest observations to learn from.
+        Number of latest steps to learn from.
     n_neighbors : int
-        Number of latest observations that a forecast is made from; older ones are dropped.
+        Number of known values that a forecast is made from: those of the last two weeks, with fewer and fewer of the
+        older ones where these are more.
     duplicates : {"error", "mean", "last"}
         What to do with time stamps that occur more than once.
-    learning : {"composite_likelihood", "fisher_average"} or object
-        As in `CompositeGPRegressor`; by default ``CompositeLikelihood(tolerance=0.1, start="kernel")``.
+    search : bool
+        Try models with other parts, and keep what improves past forecasts. Without it, all parts are taken as they are,
+        which is about ten times faster.
     n_jobs : int, optional
         Number of processes, as in joblib.
-    verbose : bool
-        Show a progress bar of learning on a terminal.
 
     Examples
     --------
@@ -64,42 +80,48 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     >>> hours = np.arange(len(index))
     >>> noise = np.random.default_rng(0).normal(size=len(index))
     >>> series = pd.Series(5 + np.sin(2 * np.pi * hours / 24) + 0.1 * noise, index=index)
-    >>> forecast = CompositeGPForecaster().fit(series).predict("3h", quantiles=[0.05, 0.95])
+    >>> forecast = CompositeGPForecaster(None, search=False).fit(series).predict("3h", quantiles=[0.05, 0.95])
     >>> list(forecast.columns), str(forecast.index[0])
     (['mean', 'std', 'q0.05', 'q0.95'], '2024-02-10 00:00:00+01:00')
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "target_transform": [StrOptions({"log"}), None],
+        "target_transform": [StrOptions({"auto", "log", "sqrt"}), None],
+        "horizon": "no_validation",
         "seasons": [StrOptions({"auto"}), list, tuple],
+        "timezone": [str, None],
+        "holidays": "no_validation",
         "history": [Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "duplicates": [StrOptions(set(DUPLICATES))],
-        "learning": "no_validation",
+        "search": ["boolean"],
         "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
 
     def __init__(
         self,
-        target_transform: str | None = None,
+        target_transform: str | None = "auto",
         *,
+        horizon: Horizon | None = None,
         seasons: str | Sequence[str | pd.Timedelta] = "auto",
-        history: int = 20_000,
-        n_neighbors: int = 1024,
+        timezone: str | None = None,
+        holidays: str | Iterable[Any] | None = None,
+        history: int = 100_000,
+        n_neighbors: int = 672,
         duplicates: str = "error",
-        learning: LearningMethod | str = "composite_likelihood",
+        search: bool = True,
         n_jobs: int | None = None,
-        verbose: bool = False,
     ) -> None:
         self.target_transform = target_transform
+        self.horizon = horizon
         self.seasons = seasons
+        self.timezone = timezone
+        self.holidays = holidays
         self.history = history
         self.n_neighbors = n_neighbors
         self.duplicates = duplicates
-        self.learning = learning
+        self.search = search
         self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def fit(self, y: pd.Series | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
         """Learn from a series.
@@ -107,9 +129,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         y : pandas Series with a DatetimeIndex, or Observed
-            Times are counted in UTC, so that time zones and daylight saving do not matter. NaN is "not observed".
+            NaN is "not observed". The same instant is never counted twice where the clocks change.
         X : pandas DataFrame with the same index, optional
-            Further columns whose future is known.
+            Further columns whose future is known. They may be missing in part.
 
         Returns
         -------
@@ -117,41 +139,56 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         self._validate_params()
         seen = observe(y, X, duplicates=self.duplicates)
-        timeline = seen.timeline
-        points, targets = (part[-self.history :] for part in self._points(timeline, seen))
-        if not np.ptp(targets):
+        timeline = self.timeline_of(seen)
+        task, notes = self._task(seen, timeline)
+        values = task.grid.values[np.isfinite(task.grid.values)]
+        if len(values) < _FEWEST_VALUES:
+            raise ValueError(
+                f"the series has {len(values)} observed value(s) in its latest {self.history} steps, too few to learn "
+                f"from. Give at least {_FEWEST_VALUES}."
+            )
+        if not np.ptp(values):
             raise ValueError("the series is constant: there is nothing to forecast. Check the target column.")
-        seasons, notes = self._seasons(points[:, 0], targets, timeline)
-        spreads = points[:, 1:].std(axis=0)
-        result = learn(
-            kernel_of(seasons, float(targets.var()), np.where(spreads > 0, spreads, 1.0)),
-            points,
-            targets,
-            segment(points, _SEGMENT, "sequential"),
-            mean=mean_of(seasons, points[:, 0], targets),
-            learning=self._learning(),
-            conditioning_size=0,
+        effects, fixed = self._effects(task, timeline, seen.columns)
+        learned, tried = choose_model(
+            task,
+            self._transforms(values),
+            effects,
+            history_effects(task.grid, task.rhythm, seen.columns),
+            fixed=fixed,
+            search=self.search,
             n_jobs=self.n_jobs,
-            verbose=bool(self.verbose),
-            warn=False,
         )
+        kept = slice(-2 * int(task.geometry.lags.max()), None)
+        grid = task.grid
         self._series = FittedSeries(
             timeline,
-            seasons,
-            result.kernel,
-            result.mean,
-            result.theta_standard_errors,
-            points[-self.n_neighbors :],
-            targets[-self.n_neighbors :],
+            task.block,
+            learned.candidate.transform,
+            learned.kernel,
+            learned.names,
+            errors_of_memory(task, learned),
+            replace(task.effects, effects=learned.candidate.effects),
+            learned.center,
+            learned.information,
+            learned.scale,
+            learned.recent,
+            int(task.geometry.lags.max()),
+            self.n_neighbors,
+            grid.first + len(grid.values),
+            Grid(grid.first + len(grid.values) - len(grid.values[kept]), grid.values[kept], grid.columns[kept]),
             seen.columns,
-            seen.notes + notes,
+            seen.notes + notes + tried,
         )
         return self
 
     def update(
         self, y: pd.Series | Observed, X: pd.DataFrame | None = None, *, late: str = "error"
     ) -> "CompositeGPForecaster":
-        """Take in new observations. The hyper-parameters stay as they are, and the oldest observations are dropped.
+        """Take in new observations.
+
+        Each complete horizon of them teaches the coefficients of the effects and the scale of errors. The kernel's
+        hyper-parameters stay as they are, and the oldest observations are dropped.
 
         Parameters
         ----------
@@ -173,15 +210,23 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"X must have the columns {series.columns} that the model was fitted with; found {seen.columns}."
             )
-        points, targets = self._points(series.timeline, seen)
-        new = series.is_new(points)
+        new = series.is_new(np.round(series.timeline.places(seen.stamps)))
         if not new.all() and late == "error":
             raise ValueError(
                 f"{int((~new).sum())} observation(s) are not newer than the latest known, {self.last_}. Leave them "
                 "out, or use late='skip'."
             )
         if new.any():
-            self._series = series.with_observations(points[new], targets[new], self.n_neighbors)
+            later, _ = on_grid(seen.take(new), series.timeline, self.history)
+            series.transform.forward(later.values[np.isfinite(later.values)])  # refuses values that it cannot take
+            first = int(series.last) + 1
+            size = later.first + len(later.values) - first
+            values = np.full(size, np.nan)
+            values[later.first - first :] = later.values
+            columns = np.full((size, len(series.columns)), np.nan)
+            columns[later.first - first :] = later.columns
+            points = series.points_at(first + np.arange(float(size)), columns)
+            self._series = series.with_observations(Grid(first, values, points[:, 1:]))
         return self
 
     def predict(
@@ -242,32 +287,44 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         series = self._fitted()
         if isinstance(horizon, pd.DatetimeIndex):
-            places = series.timeline.places(in_utc(horizon))
+            places = np.round(series.timeline.places(in_utc(horizon)))
+            if not series.is_new(places).all():
+                raise ValueError(f"horizon must have times after the latest observation, {self.last_}.")
         else:
             places = series.next_places(horizon)
-        extra = self._extra(series, X, len(places))
-        Z = np.column_stack([places] if extra is None else [places, extra])
-        noise = np.zeros(len(Z)) if latent else np.asarray(noise_variance(series.kernel, Z))
-        transform = self._transform()
-        if joint:
-            return PredictiveDistribution.of_belief(series.belief(Z), noise, transform=transform)
-        found = series.marginals(Z)
-        return PredictiveDistribution.of_marginals(found.mean, found.variance + noise, transform=transform)
+        points = series.points_at(places, self._extra(series, X, len(places)))
+        return series.forecast(points, joint=joint, latent=latent)
 
     def describe(self) -> list[str]:
-        """What was learned, in words: one line for each part of the kernel."""
+        """What was learned, in words: one line for each effect and for each part of the kernel."""
         series = self._fitted()
-        return describe(series.kernel, series.seasons, series.timeline.step, series.theta_standard_errors)
+        return describe(series)
 
     @property
     def kernel_(self) -> Kernel:
-        """The learned kernel, of points (time in steps, further columns)."""
+        """The learned kernel of the time in steps: a sum of `parts_`."""
         return self._fitted().kernel
 
     @property
-    def mean_(self) -> MeanLike:
-        """The learned mean, as in `posterior`."""
+    def parts_(self) -> dict[str, Kernel]:
+        """The parts of the kernel by their names: short memory, day pattern, …, noise."""
+        return self._fitted().parts
+
+    @property
+    def effects_(self) -> dict[str, slice]:
+        """The effects by their names: which coefficients of `mean_` belong to each."""
+        return self._fitted().effects.columns
+
+    @property
+    def mean_(self) -> Estimated:
+        """The effects, a mean with estimated coefficients, as in `posterior`."""
         return self._fitted().mean
+
+    @property
+    def target_transform_(self) -> str | None:
+        """The scale on which the series is modeled: None, "log" or "sqrt"."""
+        kind = type(self._fitted().transform)
+        return next(name for name, one in TRANSFORMS.items() if type(one) is kind)
 
     @property
     def theta_standard_errors_(self) -> Floats:
@@ -277,7 +334,16 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     @property
     def seasons_(self) -> list[Season]:
         """The seasons of the model, shortest first."""
-        return list(self._fitted().seasons)
+        series = self._fitted()
+        per_day = series.rhythm.per_day
+        business = series.timeline.unit == "business day"
+        steps = {"day": per_day, "week": 5.0 if business else 7 * per_day, "year": 365.25 * per_day}
+        found = []
+        for effect in series.effects.effects:
+            if effect.kind in ("day", "week", "year", "cycle"):
+                period = float(effect.numbers[0]) if effect.kind == "cycle" else steps[effect.kind]
+                found.append(Season(effect.name, period))
+        return sorted(found, key=lambda season: season.period)
 
     @property
     def timeline_(self) -> Timeline:
@@ -288,13 +354,15 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     def observations_(self) -> pd.DataFrame:
         """The latest observations, which a forecast is made from: columns ``value`` and the further ones."""
         series = self._fitted()
-        table = pd.DataFrame(series.X[:, 1:], columns=series.columns, index=series.timeline.stamps(series.X[:, 0]))
-        table.insert(0, "value", self._transform().inverse(series.y), allow_duplicates=True)
+        rows, k = series.observed, len(series.columns)
+        index = series.timeline.stamps(series.grid.first + rows.astype(np.float64))
+        table = pd.DataFrame(series.grid.columns[rows][:, :k], columns=series.columns, index=index)
+        table.insert(0, "value", series.grid.values[rows], allow_duplicates=True)
         return table
 
     @property
     def notes_(self) -> list[str]:
-        """What a user should know about the series: missing values, gaps, duplicates, seasons."""
+        """What a user should know about the series: missing values, gaps, duplicates, what was tried."""
         return list(self._fitted().notes)
 
     @property
@@ -313,6 +381,11 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             Numbers or text to be stored with it, which `load_with` returns.
         """
         given = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_THE_MACHINE}
+        given["horizon"] = None if self.horizon is None else str(self.horizon)
+        if not isinstance(self.seasons, str):
+            given["seasons"] = [str(season) for season in self.seasons]
+        if self.holidays is not None and not isinstance(self.holidays, str):
+            given["holidays"] = [str(date) for date in dates_of(self.holidays)]
         write_archive(path, FORMAT, VERSION, {"parameters": given, **to_values(self._fitted()), "more": more})
 
     @classmethod
@@ -336,38 +409,80 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         content = read_archive(path, FORMAT, VERSION)
         try:
-            parts = Fields(content, ["parameters", "timeline", "seasons", "series", "more"])
+            parts = Fields(content, ["parameters", "timeline", "series", "more"])
             names = [name for name in cls().get_params(deep=False) if name not in _OF_THE_MACHINE]
-            given = Fields(parts["parameters"], names, _OF_THE_MACHINE)  # in files of earlier versions
+            given = Fields(parts["parameters"], names)
             model = cls(**{name: given[name] for name in names})
             model._check_stored_parameters()
-            model._series = from_values(parts["timeline"], parts["seasons"], parts["series"])
+            model._series = from_values(parts["timeline"], parts["series"])
             return model, _plain_values(parts.dictionary("more"))
         except Exception as error:  # what is in the file may be none of our values
             raise damaged(path, error) from error
 
     def _check_stored_parameters(self) -> None:
         self._validate_params()
-        as_learning_method(self.learning)
-        if not isinstance(self.seasons, str) and not all(isinstance(season, str) for season in self.seasons):
-            raise ValueError("seasons must be 'auto' or a list of texts")
+        for name in ("seasons", "holidays"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str) and not all(isinstance(one, str) for one in value):
+                raise ValueError(f"{name} must be a text or a list of texts")
+        if self.horizon is not None and not isinstance(self.horizon, str):
+            raise ValueError("horizon must be a text")
 
-    def _transform(self) -> TargetTransform:
-        return LogTarget() if self.target_transform == "log" else IdentityTarget()
+    def timeline_of(self, seen: Observed) -> Timeline:
+        """How the time of a series is counted, by the zone of its time stamps or `timezone`."""
+        if self.timezone is None:
+            return seen.timeline
+        try:
+            pd.Timestamp(0, tz=self.timezone)
+        except Exception as error:  # the kind of error depends on the library of time zones
+            raise ValueError(
+                f"timezone must be the name of a zone, such as Europe/Stockholm; found {self.timezone!r}."
+            ) from error
+        return Timeline.of(seen.stamps, self.timezone)
 
-    def _learning(self) -> LearningMethod:
-        if self.learning == "composite_likelihood":  # the parts of the model begin at values of their own
-            return CompositeLikelihood(tolerance=0.1, start="kernel")
-        return as_learning_method(self.learning)
+    def _task(self, seen: Observed, timeline: Timeline) -> tuple[Task, list[str]]:
+        """What is to be learned: the series on a grid, its clock, its horizon and its patterns."""
+        rhythm = Rhythm.of(timeline)
+        block = rhythm.block if self.horizon is None else timeline.steps(self.horizon)
+        grid, notes = on_grid(seen, timeline, self.history)
+        block = min(block, max(len(grid.values) // 4, 1))
+        histories = [column_histories(column, rhythm.per_day) for column in grid.columns.T]
+        grid = Grid(grid.first, grid.values, np.column_stack([grid.columns, *histories]))
+        if self.holidays is None:
+            dates = dates_of([])
+        elif isinstance(self.holidays, str):
+            dates = holidays_of(self.holidays, seen.stamps[0], seen.stamps[-1])
+        else:
+            dates = dates_of(self.holidays)
+        patterns = rhythm.patterns
+        if not isinstance(self.seasons, str):
+            given = given_seasons(self.seasons, timeline.step)
+            patterns = {one.name: one.period for one in given if one.name != "year" or one.period < rhythm.reach}
+        longest = len(grid.values) / 3
+        patterns = {name: period for name, period in patterns.items() if period <= longest}
+        return Task(grid, Effects([], timeline, dates), rhythm, block, patterns, self.n_neighbors), notes
 
-    def _points(self, timeline: Timeline, seen: Observed) -> tuple[Floats, Floats]:
-        """Points (time in steps, further columns) and targets on the model's scale."""
-        return np.column_stack([timeline.places(seen.stamps), seen.extra]), self._transform().forward(seen.values)
-
-    def _seasons(self, places: Floats, values: Floats, timeline: Timeline) -> tuple[list[Season], list[str]]:
+    def _effects(self, task: Task, timeline: Timeline, columns: list[str]) -> tuple[list[Effect], list[str]]:
+        """Effects to begin with, and the names of those that stay."""
         if isinstance(self.seasons, str):  # "auto"
-            return find_seasons(places, values, timeline.step)
-        return given_seasons(self.seasons, timeline.step), []
+            return clock_effects(task.grid, task.rhythm) + column_effects(task.grid, task.rhythm, columns), []
+        given = given_seasons(self.seasons, timeline.step)
+        effects = clock_effects(task.grid, task.rhythm, [season.name for season in given])
+        for season in given:
+            if season.name not in ("day", "week", "year"):
+                effects.append(Effect(season.name, "cycle", numbers=np.array([season.period])))
+        return effects + column_effects(task.grid, task.rhythm, columns), [season.name for season in given]
+
+    def _transforms(self, values: Floats) -> list[TargetTransform]:
+        """The scales to try."""
+        if self.target_transform != "auto":
+            chosen = TRANSFORMS[self.target_transform]
+            chosen.forward(values)  # refuses values that it cannot take
+            return [chosen]
+        found = [TRANSFORMS[None]]
+        if values.min() > 0:
+            found += [TRANSFORMS["sqrt"], TRANSFORMS["log"]]
+        return found
 
     def _extra(self, series: FittedSeries, X: pd.DataFrame | None, count: int) -> Floats | None:
         if not series.columns:

@@ -6,15 +6,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compositegp.forecasting.coefficients import Information
+from compositegp.forecasting.effects import Effect, Effects
+from compositegp.forecasting.error_scale import SPANS, ErrorScale
 from compositegp.forecasting.fitted_series import FittedSeries
-from compositegp.forecasting.seasons import Season
+from compositegp.forecasting.grid import Grid
 from compositegp.forecasting.timeline import Timeline
 from compositegp.kernels import check_covariances
-from compositegp.means import Basis, Constant, Estimated, Linear, as_mean, gaussian_prior
+from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget
 from compositegp.storage import Fields
 from compositegp.validation import check_kernel
 
-NAMES = ("kernel", "mean", "theta_standard_errors", "X", "y", "columns", "notes")
+_TRANSFORMS = {"none": IdentityTarget(), "log": LogTarget(), "sqrt": PowerTarget(0.5)}
+_PLAIN = (
+    "kernel",
+    "names",
+    "theta_standard_errors",
+    "center",
+    "recent",
+    "reach",
+    "n_neighbors",
+    "learned_until",
+    "columns",
+    "notes",
+)
+_NAMES = (*_PLAIN, "block", "transform", "effects", "holidays", "information", "scale", "grid")
 _ZONE = re.compile(
     r"UTC[+-]\d\d:\d\d|(?!dateutil/|pytz/)[A-Za-z][\w+-]*(/[A-Za-z][\w+-]*)*"
 )  # and no path of a file
@@ -22,47 +38,157 @@ _YEARS = (1, 9999)  # that a series may have
 
 
 def to_values(series: FittedSeries) -> dict[str, Any]:
-    """A series as numbers, text, arrays, kernel and mean: the content of a file."""
-    timeline = series.timeline
-    return {
-        "timeline": {"origin": timeline.origin.isoformat(), "step": timeline.step.value, "zone": timeline.zone},
-        "seasons": [tuple(season) for season in series.seasons],
-        "series": {name: getattr(series, name) for name in NAMES},
+    """A series as numbers, text, arrays and a kernel: the content of a file."""
+    information, scale = series.information, series.scale
+    content = {name: getattr(series, name) for name in _PLAIN} | {
+        "block": series.block,
+        "transform": next(name for name, one in _TRANSFORMS.items() if type(one) is type(series.transform)),
+        "effects": [
+            {
+                "name": effect.name,
+                "kind": effect.kind,
+                "column": effect.column,
+                "numbers": np.asarray(effect.numbers, dtype=np.float64),
+                "by_hour": effect.by_hour,
+                "spread": effect.spread,
+            }
+            for effect in series.effects.effects
+        ],
+        "holidays": series.effects.holidays.astype(np.int64),
+        "information": {
+            "matrix": information.matrix,
+            "moment": information.moment,
+            "prior_variance": information.prior_variance,
+            "weight": information.weight,
+        },
+        "scale": {
+            "block": scale.block,
+            "sub_daily": scale.sub_daily,
+            "yearly": scale.yearly,
+            "limited": scale.limited,
+            "slopes": scale.slopes,
+            "log_df": scale.log_df,
+        },
+        "grid": {"first": series.grid.first, "values": series.grid.values, "columns": series.grid.columns},
     }
+    return {"timeline": series.timeline.to_dict(), "series": content}
 
 
-def from_values(timeline: Any, seasons: Any, series: Any) -> FittedSeries:
+def from_values(timeline: Any, series: Any) -> FittedSeries:
     """The series that `to_values` wrote, checked; a ValueError says what is wrong."""
-    parts = Fields(series, NAMES)
-    columns = parts.texts("columns")
-    X = parts.reals("X", None, 1 + len(columns))
-    if not len(X) or (np.diff(X[:, 0]) <= 0).any():
-        raise ValueError("the times of its observations are missing or not in order")
+    parts = Fields(series, _NAMES)
+    columns, names = parts.texts("columns"), parts.texts("names")
     kernel = check_kernel(parts["kernel"])
-    check_covariances(kernel, X)
-    mean = parts["mean"]
-    if not isinstance(mean, int | float | str | Constant | Linear | Basis | Estimated | None):
-        raise ValueError(f"mean is no mean that a file can have; found {type(mean).__name__}")
-    model = as_mean(mean)
-    model.values(X[:1])
-    prior = gaussian_prior(model.coefficients, model.columns(X[:1]).shape[1])
-    if prior is not None and prior.mean.shape[1] != 1:
-        raise ValueError("its mean is that of several outputs")
-    return FittedSeries(
-        _timeline(timeline, X[[0, -1], 0]),
-        _seasons(seasons),
+    check_covariances(kernel, np.array([[0.0], [1.0]]))
+    grid = _grid(parts["grid"], 4 * len(columns))
+    when = _timeline(timeline, (grid.first, grid.first + len(grid.values)))
+    holidays = parts["holidays"]
+    if not isinstance(holidays, np.ndarray) or holidays.ndim != 1 or holidays.dtype.kind not in "iu":
+        raise ValueError("holidays must be numbers of days")
+    effects = Effects([_effect(one, 4 * len(columns)) for one in _list(parts["effects"])], when, holidays)
+    if not effects.effects or effects.effects[0].kind != "level":
+        raise ValueError("the first effect must be the level")
+    q = effects(grid.points[:1]).shape[1]
+    about = Fields(parts["information"], ["matrix", "moment", "prior_variance", "weight"])
+    information = Information(
+        about.reals("matrix", q, q),
+        about.reals("moment", q),
+        about.number("prior_variance", above=0.0),
+        about.number("weight", above=0.0),
+    )
+    transform = _TRANSFORMS.get(parts.text("transform"))
+    if transform is None:
+        raise ValueError(f"transform {parts['transform']!r:.60} is not known")
+    transform.forward(grid.values[np.isfinite(grid.values)])
+    found = FittedSeries(
+        when,
+        parts.count("block", least=1),
+        transform,
         kernel,
-        mean,
+        names,
         parts.reals("theta_standard_errors", len(kernel.theta), infinite=True),
-        X,
-        parts.reals("y", len(X)),
+        effects,
+        parts.number("center"),
+        information,
+        _scale(parts["scale"]),
+        parts.reals("recent", len(SPANS)),
+        parts.count("reach", least=1),
+        parts.count("n_neighbors", least=1),
+        _learned_until(parts["learned_until"], grid),
+        grid,
         columns,
         parts.texts("notes"),
     )
+    if found.names[-1:] != ["noise"] or not hasattr(found.parts["noise"], "noise_level"):
+        raise ValueError("the last part of the kernel must be the noise")
+    return found
+
+
+def _learned_until(value: Any, grid: Grid) -> int:
+    end = grid.first + len(grid.values)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not grid.first < value <= end:
+        raise ValueError("learned_until must be a step of the latest observations")
+    return int(value)
+
+
+def _grid(values: Any, width: int) -> Grid:
+    parts = Fields(values, ["first", "values", "columns"])
+    first = parts["first"]
+    if isinstance(first, bool) or not isinstance(first, int | np.integer) or abs(int(first)) > 2**52:
+        raise ValueError("first must be a whole number of steps")
+    series, columns = parts["values"], parts["columns"]
+    for name, array, ndim in (("values", series, 1), ("columns", columns, 2)):
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != ndim:
+            raise ValueError(f"{name} of the latest observations must be numbers")
+        if np.isinf(array).any():
+            raise ValueError(f"{name} of the latest observations must be finite or missing")
+    if not len(series) or not np.isfinite(series[-1]) or columns.shape != (len(series), width):
+        raise ValueError("the latest observations are missing or of the wrong shape")
+    return Grid(int(first), series, columns)
+
+
+def _effect(values: Any, width: int) -> Effect:
+    parts = Fields(values, ["name", "kind", "column", "numbers", "by_hour", "spread"])
+    kind, numbers = parts.text("kind"), parts.reals("numbers", None)
+    needed = {"level": 0, "trend": 2, "day": 0, "week": 1, "year": 1, "cycle": 1, "column": len(numbers)}
+    if needed.get(kind) != len(numbers):
+        raise ValueError(f"effect {parts['name']!r:.60} is of no known kind")
+    wrong = {
+        "trend": not numbers[-1:].all(),
+        "year": not (numbers[:1] >= 1).all() or not (numbers[:1] <= 100).all(),
+        "cycle": not (numbers[:1] > 0).all(),
+        "column": not 1 <= len(numbers) <= 1000,
+    }
+    column = parts.count("column")
+    if wrong.get(kind) or (kind == "column" and not 1 <= column <= width):
+        raise ValueError(f"the numbers of effect {parts['name']!r:.60} are out of range")
+    spread = parts.number("spread", above=0.0)
+    return Effect(parts.text("name"), kind, column, numbers, parts.truth("by_hour"), spread)
+
+
+def _scale(values: Any) -> ErrorScale:
+    parts = Fields(values, ["block", "sub_daily", "yearly", "limited", "slopes", "log_df"])
+    found = ErrorScale(
+        parts.number("block", above=0.0),
+        parts.truth("sub_daily"),
+        parts.truth("yearly"),
+        parts.truth("limited"),
+        parts.reals("slopes", None),
+        parts.number("log_df", above=np.log(2.0), infinite=True),
+    )
+    if len(found.slopes) not in (0, found.n_features):
+        raise ValueError("the slopes of the scale of errors are of the wrong number")
+    return found
+
+
+def _list(values: Any) -> list[Any]:
+    if not isinstance(values, list):
+        raise ValueError("a list was expected")
+    return values
 
 
 def _timeline(values: Any, ends: Any) -> Timeline:
-    parts = Fields(values, ["origin", "step", "zone"])
+    parts = Fields(values, ["origin", "step", "zone", "unit", "months"])
     zone = None if parts["zone"] is None else parts.text("zone")
     if zone is not None:
         if not _ZONE.fullmatch(zone):
@@ -71,16 +197,14 @@ def _timeline(values: Any, ends: Any) -> Timeline:
     origin = pd.Timestamp(parts.text("origin"))
     if origin is pd.NaT or str(origin.tz) != "UTC":
         raise ValueError(f"origin {parts['origin']!r:.60} is no time in UTC")
-    timeline = Timeline(origin, pd.Timedelta(parts.count("step", least=1), unit="ns"), zone)
+    unit, months = parts.text("unit"), parts.count("months")
+    if unit not in ("time", "day", "month", "month end", "business day") or (
+        unit.startswith("month") != (months > 0)
+    ):
+        raise ValueError(f"unit {unit!r:.60} is none that a step can have")
+    timeline = Timeline(origin, pd.Timedelta(parts.count("step", least=1), unit="ns"), zone, unit, months)
     for place in ends:
         years = place * (timeline.step / pd.Timedelta(days=365.25))
         if not _YEARS[0] + 1 < origin.year + years < _YEARS[1] - 1:
             raise ValueError(f"an observation is {years:.3g} years from {origin}")
     return timeline
-
-
-def _seasons(values: Any) -> list[Season]:
-    if not isinstance(values, list) or not all(isinstance(item, tuple) and len(item) == 2 for item in values):
-        raise ValueError("seasons must be names with their periods")
-    found = [Fields({"name": name, "period": period}, ["name", "period"]) for name, period in values]
-    return [Season(season.text("name"), season.number("period", above=0.0)) for season in found]

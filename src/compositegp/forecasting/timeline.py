@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from compositegp.backend import Booleans, Floats, Indices
 
 DUPLICATES = ("error", "mean", "last")
 _COMMON = 0.3  # a time difference that is this part of all differences is the step of the series
+_MONTH = pd.Timedelta(days=365.25 / 12)
 _GAP = 1.5  # steps between two observations from which there is a gap
 
 Horizon: TypeAlias = int | str | pd.Timedelta
@@ -27,19 +28,29 @@ class Timeline:
     origin : pandas Timestamp
         In UTC.
     step : pandas Timedelta
+        For calendar months and business days, their usual length.
     zone : str or None
-        The zone to show times in; None for series without one.
+        The zone to show times in, and whose clock the series follows; None for series without one.
+    unit : {"time", "day", "month", "month end", "business day"}
+        What a step consists of; a day of a local clock may have 23 or 25 hours.
+    months : int
+        Calendar months in a step.
 
     Examples
     --------
     >>> timeline = Timeline.of(pd.date_range("2024", periods=4, freq="15min", tz="UTC"), None)
     >>> timeline.steps("1h"), str(timeline.stamps([4])[0])
     (4, '2024-01-01 01:00:00')
+    >>> monthly = Timeline.of(pd.date_range("2024", periods=4, freq="MS", tz="UTC"), None)
+    >>> str(monthly.stamps([13])[0])
+    '2025-02-01 00:00:00'
     """
 
     origin: pd.Timestamp
     step: pd.Timedelta
     zone: str | None
+    unit: str = "time"
+    months: int = 0
 
     @classmethod
     def of(cls, stamps: pd.DatetimeIndex, zone: str | None) -> "Timeline":
@@ -49,23 +60,57 @@ class Timeline:
                 f"the series has {len(stamps)} observed value(s), too few to find its time step. Give at least three."
             )
         step = pd.Timedelta(_step(stamps), unit=stamps.unit)
-        if step >= pd.Timedelta(days=28) and np.ptp(np.diff(stamps.asi8)):
-            raise ValueError(
-                "the series has steps of calendar months or years, which differ in length. Resample it to days or "
-                "weeks."
-            )
-        return cls(stamps[0], step, zone)
+        local = stamps.tz_convert(zone or "UTC")
+        if step >= pd.Timedelta(days=28):
+            months = round(step / _MONTH)
+            if abs(step / _MONTH - months) < 0.1 * months:
+                unit = "month end" if local.is_month_end.all() else "month"
+                return cls(stamps[0], months * _MONTH, zone, unit, months)
+        if step == pd.Timedelta(days=1) and len(stamps) >= 10 and set(local.day_of_week) == {0, 1, 2, 3, 4}:
+            return cls(stamps[0], step, zone, "business day")
+        whole_days = zone is not None and not step % pd.Timedelta(days=1)
+        return cls(stamps[0], step, zone, "day" if whole_days else "time")
 
     def places(self, stamps: pd.DatetimeIndex) -> Floats:
         """Steps since the origin, of time stamps in UTC."""
-        return np.asarray((stamps - self.origin) / self.step, dtype=np.float64)
+        if self.unit == "time":
+            return np.asarray((stamps - self.origin) / self.step, dtype=np.float64)
+        local, origin = self._local(stamps), self._local(pd.DatetimeIndex([self.origin]))
+        if self.unit == "day":
+            return np.asarray((local - origin[0]) / self.step, dtype=np.float64)
+        if self.unit == "business day":
+            first, days = (one.to_numpy().astype("datetime64[D]") for one in (origin, local))
+            return np.asarray(np.busday_count(first[0], days), dtype=np.float64)
+        months = 12 * (local.year - origin.year[0]) + local.month - origin.month[0]
+        days = np.zeros(len(local)) if self.unit == "month end" else (local.day - origin.day[0]) / 31
+        return np.asarray((months + days) / self.months, dtype=np.float64)
 
     def stamps(self, places: ArrayLike) -> pd.DatetimeIndex:
         """Time stamps of times that are given in steps since the origin, in the zone of the series."""
-        unit = "us" if self.step.value % 1000 == 0 else "ns"  # nanoseconds count some three hundred years only
-        counts = np.round(np.asarray(places) * (self.step / pd.Timedelta(1, unit=unit))).astype(np.int64)
-        index = pd.DatetimeIndex(self.origin.as_unit(unit) + counts.astype(f"timedelta64[{unit}]"))
-        return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
+        places = np.asarray(places, dtype=np.float64)
+        if self.unit == "time":
+            unit = "us" if self.step.value % 1000 == 0 else "ns"  # nanoseconds count some three hundred years only
+            counts = np.round(places * (self.step / pd.Timedelta(1, unit=unit))).astype(np.int64)
+            index = pd.DatetimeIndex(self.origin.as_unit(unit) + counts.astype(f"timedelta64[{unit}]"))
+            return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
+        origin = self._local(pd.DatetimeIndex([self.origin]))[0].as_unit("us")
+        if self.unit == "day":
+            index = origin + np.round(places * (self.step / pd.Timedelta(seconds=1))).astype("timedelta64[s]")
+            index = pd.DatetimeIndex(index)
+        elif self.unit == "business day":
+            days = np.busday_offset(origin.to_numpy().astype("datetime64[D]"), np.round(places).astype(np.int64))
+            index = pd.DatetimeIndex(days.astype("datetime64[us]")) + (origin - origin.normalize())
+        else:
+            months = (12 * origin.year + origin.month - 1) + np.round(places * self.months).astype(np.int64)
+            firsts = (months - 12 * 1970).astype("datetime64[M]")
+            lengths = (firsts + 1).astype("datetime64[D]") - firsts.astype("datetime64[D]")
+            last = lengths.astype(np.int64) - 1
+            day = last if self.unit == "month end" else np.minimum(origin.day - 1, last)
+            dates = firsts.astype("datetime64[D]") + day.astype("timedelta64[D]")
+            index = pd.DatetimeIndex(dates.astype("datetime64[us]")) + (origin - origin.normalize())
+        if self.zone is None:
+            return index
+        return index.tz_localize(self.zone, ambiguous=np.ones(len(index), bool), nonexistent="shift_forward")
 
     def steps(self, duration: Horizon) -> int:
         """A duration ("24h", a Timedelta, or a number of steps) in whole steps."""
@@ -73,6 +118,11 @@ class Timeline:
             duration = int(duration)
         if isinstance(duration, int | np.integer) and not isinstance(duration, bool):
             count: float = int(duration)
+        elif self.unit not in ("time", "day"):
+            raise ValueError(
+                f"horizon must be a number of steps for a series of {self.unit}s, which differ in length; found "
+                f"{duration!r}."
+            )
         else:
             try:
                 count = pd.Timedelta(duration) / self.step
@@ -89,6 +139,26 @@ class Timeline:
                 f"such as {max(whole, 1)}."
             )
         return whole
+
+    def to_dict(self) -> dict[str, Any]:
+        """The timeline as text and numbers, for files."""
+        return {
+            "origin": self.origin.isoformat(),
+            "step": self.step.as_unit("ns").value,
+            "zone": self.zone,
+            "unit": self.unit,
+            "months": self.months,
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Timeline":
+        """The timeline that `to_dict` wrote."""
+        step = pd.Timedelta(content["step"], unit="ns")
+        return cls(pd.Timestamp(content["origin"]), step, content["zone"], content["unit"], content["months"])
+
+    def _local(self, stamps: pd.DatetimeIndex) -> pd.DatetimeIndex:
+        """Time stamps in UTC as times of the local clock, without a zone."""
+        return (stamps if self.zone is None else stamps.tz_convert(self.zone)).tz_localize(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +249,7 @@ def observe(
         frame = pd.concat([frame, extra.astype(float)], axis=1)
     frame.index = in_utc(series.index)
     notes = []
-    missing = ~np.isfinite(frame).all(axis=1) | frame.index.isna()
+    missing = ~np.isfinite(frame["value"]) | frame.index.isna()
     if missing.any():
         notes.append(f"{int(missing.sum())} of {len(frame)} values are missing")
         frame = frame[~missing]

@@ -8,9 +8,10 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, psd_root
 from compositegp.composite import segment
-from compositegp.forecasting import Season, kernel_of, mean_of
+from compositegp.forecasting import Season
 from compositegp.learning import CompositeLikelihood, learn
 from compositegp.means import Estimated, as_mean
+from compositegp.paper.nox_kernel import kernel_of, mean_of
 
 WEEK = 168
 _SEGMENT = 6 * WEEK  # hours of a segment to learn from

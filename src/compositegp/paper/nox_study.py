@@ -247,7 +247,7 @@ def forecast_day(series: pd.Series, model: Model, day: pd.Timestamp, n: int) -> 
 
     Examples
     --------
-    >>> from compositegp.forecasting import kernel_of
+    >>> from compositegp.paper.nox_kernel import kernel_of
     >>> from compositegp.means import Estimated
     >>> index = pd.date_range("2013-12-20", "2014-01-03", freq="h")
     >>> values = np.exp(np.random.default_rng(0).normal(3.0, 0.5, size=len(index)))

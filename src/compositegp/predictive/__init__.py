@@ -1,13 +1,14 @@
 """Predictive distributions in the target's own unit, and scores of them."""
 
-from compositegp.predictive.calibration import Calibration, ratios
+from compositegp.predictive.calibration import Calibration, ratios, scaled_t_log_density
 from compositegp.predictive.combination import combine_predictions
 from compositegp.predictive.distribution import PredictiveDistribution
-from compositegp.predictive.families import Family, Normal, StudentT
+from compositegp.predictive.families import Family, Normal, NormalMixture, StudentT
 from compositegp.predictive.scores import point_scores, score_predictions
 from compositegp.predictive.target_transforms import (
     IdentityTarget,
     LogTarget,
+    PowerTarget,
     TargetTransform,
     TransformedTarget,
     as_target_transform,
@@ -19,6 +20,8 @@ __all__ = [
     "IdentityTarget",
     "LogTarget",
     "Normal",
+    "NormalMixture",
+    "PowerTarget",
     "PredictiveDistribution",
     "StudentT",
     "TargetTransform",
@@ -27,5 +30,6 @@ __all__ = [
     "combine_predictions",
     "point_scores",
     "ratios",
+    "scaled_t_log_density",
     "score_predictions",
 ]

@@ -119,7 +119,7 @@ class Calibration:
 
         def objective(numbers: Floats) -> tuple[float, Floats]:
             log_df, inside = _bounded(tails @ numbers[-2:], heavy_tails)
-            score, by_scale, by_df = _log_density(squares, design @ numbers[:-2], log_df)
+            score, by_scale, by_df = scaled_t_log_density(squares, design @ numbers[:-2], log_df)
             pull = ridge @ (numbers - prior)
             slope = np.concatenate([design.T @ by_scale, tails.T @ (inside * by_df)])
             return float(0.5 * (numbers - prior) @ pull - score.sum()), pull - slope
@@ -128,7 +128,9 @@ class Calibration:
         start[-2] = np.log(8.0)
         bounds = [(None, None)] * k + [(0.0, None)] * (w * k) + [(None, None)] * 3
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
-        score, _, _ = _log_density(squares, design @ found[:-2], _bounded(tails @ found[-2:], heavy_tails)[0])
+        score, _, _ = scaled_t_log_density(
+            squares, design @ found[:-2], _bounded(tails @ found[-2:], heavy_tails)[0]
+        )
         gain = float(np.mean(score + 0.5 * (squares + np.log(2 * np.pi))))
         points = max(np.count_nonzero(distance == one) for one in distances)
         if not gain >= max(_WORTH, _WORTH_IN_ALL / points):
@@ -244,7 +246,7 @@ def _centered(rho: Floats, rho_range: Floats) -> Floats:
     return np.asarray(np.clip(rho, rho_range[0], rho_range[1]) - rho_range[2])
 
 
-def _log_density(squares: Floats, log_scale: Floats, log_df: Floats) -> tuple[Floats, Floats, Floats]:
+def scaled_t_log_density(squares: Floats, log_scale: Floats, log_df: Floats) -> tuple[Floats, Floats, Floats]:
     """Logarithm of the density of s · t(df) at z, given z², and its derivatives in log s and log df."""
     df = np.exp(log_df)
     r = squares * np.exp(-2 * log_scale) / df

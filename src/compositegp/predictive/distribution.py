@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, add_to_diagonal, psd_root
 from compositegp.posteriors import Belief
-from compositegp.predictive.families import Family, Normal
+from compositegp.predictive.families import Family, Normal, NormalMixture
 from compositegp.predictive.target_transforms import IdentityTarget, LogTarget, TargetTransform
 from compositegp.validation import check_count
 
@@ -110,6 +110,11 @@ class PredictiveDistribution:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
+        if isinstance(self.family, NormalMixture) and not isinstance(self.transform, IdentityTarget):
+            each = [self.transform.moments(self.location, self.scale * one) for one in self.family.scales]
+            mean = np.mean([first for first, _ in each], axis=0)
+            squares = np.mean([first**2 + second**2 for first, second in each], axis=0)
+            return mean, np.sqrt(np.maximum(squares - mean**2, 0.0))
         return self.transform.moments(self.location, self.scale * self._family.std)
 
     @property

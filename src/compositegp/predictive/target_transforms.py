@@ -127,6 +127,56 @@ def _log_expm1(values: Floats) -> Floats:
         return np.where(values < 1, np.log(np.expm1(np.minimum(values, 1))), values + np.log1p(-np.exp(-values)))
 
 
+@dataclass(frozen=True)
+class PowerTarget(TargetTransform):
+    """A power of the target, between 0 and 1, is modeled: spreads grow with the level, but less than by the logarithm.
+
+    Attributes
+    ----------
+    power : float
+
+    Examples
+    --------
+    >>> PowerTarget(0.5).inverse(PowerTarget(0.5).forward(np.array([0.0, 4.0])))
+    array([0., 4.])
+    """
+
+    power: float = 0.5
+
+    def forward(self, y: Floats) -> Floats:
+        """Powers of the targets, which must not be negative."""
+        wrong = y < 0
+        if wrong.any():
+            raise ValueError(
+                f"y has {int(wrong.sum())} negative value(s), the first {y[wrong][0]:g}: a power of them does not "
+                "exist. Use target_transform=None."
+            )
+        return np.asarray(y**self.power)
+
+    def inverse(self, values: Floats) -> Floats:
+        """Values in the user's unit; zero for negative ones."""
+        return np.asarray(np.maximum(values, 0.0) ** (1 / self.power))
+
+    def log_derivative(self, y: Floats) -> Floats:
+        """Ln p + (p − 1) ln y."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.power) + (self.power - 1) * np.log(y))
+
+    def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation by quadrature."""
+        nodes = _NODES.reshape(-1, *(1,) * mean.ndim)
+        weights = _WEIGHTS.reshape(-1, *(1,) * mean.ndim)
+        values = self.inverse(mean + std * nodes)
+        expected = (weights * values).sum(axis=0)
+        return expected, np.sqrt((weights * (values - expected) ** 2).sum(axis=0))
+
+    def covariance(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance of squares of Gaussian variables, for a power of one half."""
+        if self.power != 0.5:
+            return super().covariance(mean, covariance)
+        return mean**2 + np.diagonal(covariance), 4 * np.outer(mean, mean) * covariance + 2 * covariance**2
+
+
 @dataclass(frozen=True, eq=False)
 class TransformedTarget(TargetTransform):
     """The target is modeled as a scikit-learn transformer makes it; moments are by Gauss–Hermite quadrature.

@@ -1,14 +1,12 @@
-"""The model of a series: a repeating profile as mean, and a kernel of short and medium memory and drifting patterns."""
+"""The model of the NOx study: a repeating profile as mean, and a kernel of short and medium memory and patterns."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Kernel, Matern, WhiteKernel
 
 from compositegp.backend import Floats
-from compositegp.forecasting.seasons import Season
+from compositegp.forecasting import Season
 from compositegp.kernels import DataScale, OnColumns
 from compositegp.means import Basis, PeriodicLevels
 
@@ -87,57 +85,6 @@ def kernel_of(seasons: list[Season], variance: float, spreads: Sequence[float] |
         columns = RBF(lengths, np.outer(lengths, _LENGTHS))
         kernel += _scaled(share, OnColumns(columns, list(range(1, 1 + n_extra))))
     return kernel + WhiteKernel(0.2 * share, (1e-4 * share, 10 * share))
-
-
-def describe(kernel: Kernel, seasons: list[Season], step: pd.Timedelta, errors: Floats | None) -> list[str]:
-    """The learned kernel in words, with relative standard errors where they are known.
-
-    Examples
-    --------
-    >>> for line in describe(kernel_of([], 3.0), [], pd.Timedelta(hours=1), None):
-    ...     print(line)
-    short memory: variance 1, forgotten over 3 hours
-    medium memory: variance 1, forgotten over 2 days
-    noise: variance 0.2
-    """
-    theta = iter(np.exp(kernel.theta))
-    wrong = iter(np.full(len(kernel.theta), np.nan) if errors is None else errors)
-
-    def value(unit: Any = None) -> str:
-        number, error = next(theta), next(wrong)
-        text = f"{number:.3g}" if unit is None else _duration(number * unit)
-        return text + _error(error)
-
-    words = [f"short memory: variance {value()}, forgotten over {value(step)}"]
-    words.append(f"medium memory: variance {value()}, forgotten over {value(step)}")
-    for season in seasons:
-        if season.period <= _LONGEST_PATTERN:
-            pattern = f"{season.name} pattern: variance {value()}, smoothness {value()} of its period"
-            words.append(f"{pattern}, drifts over {value(step)}")
-    rest = list(zip(theta, wrong, strict=True))
-    if len(rest) > 1:
-        words.append(
-            f"further columns: variance {rest[0][0]:.3g}, length scales "
-            + ", ".join(f"{v:.3g}" for v, _ in rest[1:-1])
-        )
-    noise, error = rest[-1]
-    words.append(f"noise: variance {noise:.3g}{_error(error)}")
-    return words
-
-
-def _duration(duration: Any) -> str:
-    """A duration in the largest unit of which it has at least two."""
-    for name, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if duration.total_seconds() >= 2 * length:
-            return f"{duration.total_seconds() / length:.3g} {name}"
-    return f"{duration.total_seconds():.3g} seconds"
-
-
-def _error(error: float) -> str:
-    """A relative standard error in words; none where it is not known."""
-    if np.isnan(error):
-        return ""
-    return f" (± {error:.0%})" if error < 1 else " (hardly known)"
 
 
 def _on_time(kernel: Kernel, n_extra: int) -> Kernel:

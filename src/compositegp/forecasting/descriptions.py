@@ -1,0 +1,58 @@
+"""What a model learned, in words."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.forecasting.fitted_series import FittedSeries
+
+
+def describe(series: FittedSeries) -> list[str]:
+    """One line for each effect and each part of the kernel, with relative standard errors where they are known."""
+    rows = series.effects(series.grid.points) * series.estimate.mean
+    lines = []
+    for name, columns in series.effects.columns.items():
+        size = float(rows[:, columns].sum(axis=1).std())
+        if name != "level":
+            lines.append(f"{name}: moves the series by {size:.3g} (standard deviation over the latest values)")
+    errors = iter(series.theta_standard_errors)
+    step = series.timeline.step
+    for name, part in series.parts.items():
+        count = len(part.theta)
+        own = [next(errors) for _ in range(count)]
+        lines.append(f"{name}: " + _words(part, np.exp(part.theta), own, step))
+    scale = "none" if type(series.transform).__name__ == "IdentityTarget" else type(series.transform).__name__
+    tails = (
+        "normal" if series.scale.log_df > 4 else f"as of Student's t with {np.exp(series.scale.log_df):.1f} degrees"
+    )
+    return [*lines, f"scale of the target: {_SCALES.get(scale, scale)}; tails of errors: {tails}"]
+
+
+_SCALES = {"none": "as it is", "LogTarget": "logarithm", "PowerTarget": "square root"}
+
+
+def _words(part: Kernel, values: Any, errors: list[float], step: Any) -> str:
+    """A part of the kernel in words, from its variance, smoothness and length."""
+    texts = [f"{value:.3g}{_error(error)}" for value, error in zip(values, errors, strict=True)]
+    lengths = [f"{_duration(value * step)}{_error(error)}" for value, error in zip(values, errors, strict=True)]
+    if len(values) == 1:
+        return f"variance {texts[0]}"
+    if len(values) == 2:
+        return f"variance {texts[0]}, forgotten over {lengths[1]}"
+    return f"variance {texts[0]}, smoothness {texts[1]} of its period, drifts over {lengths[2]}"
+
+
+def _duration(duration: Any) -> str:
+    """A duration in the largest unit of which it has at least two."""
+    for name, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if duration.total_seconds() >= 2 * length:
+            return f"{duration.total_seconds() / length:.3g} {name}"
+    return f"{duration.total_seconds():.3g} seconds"
+
+
+def _error(error: float) -> str:
+    """A relative standard error in words; none where it is not known."""
+    if np.isnan(error):
+        return ""
+    return f" (± {error:.0%})" if error < 1 else " (hardly known)"

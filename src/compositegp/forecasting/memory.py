@@ -1,0 +1,189 @@
+"""What is remembered: kernels of the time difference, a sum of named parts, learned by the horizon's own terms."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+from scipy.optimize import minimize
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    ExpSineSquared,
+    Kernel,
+    Matern,
+    Sum,
+    WhiteKernel,
+)
+
+from compositegp.backend import Floats
+from compositegp.forecasting.horizon_terms import Windows, covariance_slopes, covariances
+
+_ROUNDS = 60  # of the optimizer
+_VARIANCES = (1e-5, 50.0)  # bounds on the variance of a part, over that of the series
+_REFUSED = 1e10
+
+
+class Memory(NamedTuple):
+    """A kind of memory: which parts the kernel has.
+
+    Attributes
+    ----------
+    short, medium, long : float or None
+        Smoothness ν of Matérn kernels (0.5 or 1.5) over some steps, over days and over weeks; None leaves a part out.
+    drift : {"smooth", "rough"}
+        Whether the patterns of day and week drift by an RBF or by a Matérn 1/2 kernel.
+    """
+
+    short: float | None = 1.5
+    medium: float | None = 0.5
+    long: float | None = None
+    drift: str = "smooth"
+
+
+def memory_kernel(memory: Memory, periods: dict[str, float], block: float, variance: float) -> dict[str, Kernel]:
+    """The parts of the kernel by their names, with values to begin learning from.
+
+    Parameters
+    ----------
+    memory : Memory
+    periods : dict
+        Steps of the patterns that drift, by their names.
+    block : float
+        Steps of a typical horizon.
+    variance : float
+        Of the series, less its effects.
+
+    Returns
+    -------
+    dict of scikit-learn kernels of the time in steps; noise is the last
+
+    Examples
+    --------
+    >>> list(memory_kernel(Memory(), {"day": 24.0}, 24.0, 1.0))
+    ['short memory', 'medium memory', 'day pattern', 'noise']
+    """
+    lengths = {"short memory": block / 8, "medium memory": 2 * block, "long memory": 20 * block}
+    parts: dict[str, Kernel] = {}
+    for (name, length), nu in zip(lengths.items(), memory[:3], strict=True):
+        if nu is not None:
+            parts[name] = _scaled(variance, Matern(length, (length / 20, 20 * length), nu=nu))
+    for name, period in periods.items():
+        drift = RBF if memory.drift == "smooth" else _rough
+        shape = ExpSineSquared(1.0, period, (0.05, 10.0), periodicity_bounds="fixed")
+        parts[f"{name} pattern"] = _scaled(variance, shape * drift(12 * period, (period, 400 * period)))
+    share = 0.01 * variance
+    return parts | {"noise": WhiteKernel(share, (1e-4 * share, 1e3 * share))}
+
+
+def sum_of(parts: Sequence[Kernel]) -> Kernel:
+    """The sum of some kernels."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = Sum(total, part)
+    return total
+
+
+def parts_of(kernel: Kernel, count: int) -> list[Kernel]:
+    """The `count` kernels that `sum_of` added."""
+    found = []
+    for _ in range(count - 1):
+        found.append(kernel.k2)
+        kernel = kernel.k1
+    return [kernel, *reversed(found)]
+
+
+class LearnedMemory(NamedTuple):
+    """A kernel that was learned.
+
+    Attributes
+    ----------
+    kernel : scikit-learn kernel
+    score : float
+        Mean log score of a value.
+    """
+
+    kernel: Kernel
+    score: float
+
+
+def learn_memory(kernel: Kernel, windows: Sequence[Windows], rounds: int = _ROUNDS) -> LearnedMemory:
+    """Learn a kernel by Σ log p(y_step | past) over windows.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel of the time in steps
+        Learning begins at its hyper-parameters.
+    windows : list of Windows
+    rounds : int
+        The largest number of steps of the optimizer.
+
+    Returns
+    -------
+    LearnedMemory
+    """
+    count, reach = sum(one.count for one in windows), max(one.geometry.reach for one in windows)
+
+    def objective(theta: Floats) -> tuple[float, Floats]:
+        trial = kernel.clone_with_theta(theta)
+        k, total, slope = covariances(trial, reach), 0.0, np.zeros(reach)
+        try:
+            for one in windows:
+                value, by_k = one.score(k)
+                total += value
+                slope[: len(by_k)] += by_k
+        except LinAlgError:
+            return _REFUSED, np.zeros_like(theta)
+        return -total / count, -(covariance_slopes(trial, reach) @ slope) / count
+
+    found = minimize(
+        objective, kernel.theta, jac=True, method="L-BFGS-B", bounds=kernel.bounds, options={"maxiter": rounds}
+    )
+    if found.fun >= _REFUSED:
+        raise LinAlgError(f"the kernel {kernel} cannot be learned: its covariances are not positive definite.")
+    return LearnedMemory(kernel.clone_with_theta(found.x), -float(found.fun))
+
+
+def standard_errors(kernel: Kernel, windows: Sequence[Windows]) -> Floats:
+    """Relative standard errors of the hyper-parameters by Godambe's sandwich, windows taken as independent: (p,).
+
+    The curvature is that of the mean score, and the spread of the score that of the windows' own scores.
+    """
+    theta, reach = kernel.theta, max(one.geometry.reach for one in windows)
+    step = 1e-3
+
+    def slopes(at: Floats) -> Floats:
+        trial = kernel.clone_with_theta(at)
+        k, total = covariances(trial, reach), np.zeros(reach)
+        for one in windows:
+            by_k = one.score(k)[1]
+            total[: len(by_k)] += by_k
+        return np.asarray(covariance_slopes(trial, reach) @ total)
+
+    def scores(at: Floats) -> Floats:
+        k = covariances(kernel.clone_with_theta(at), reach)
+        return np.concatenate([one.log_scores(k) for one in windows])
+
+    directions = step * np.eye(len(theta))
+    try:
+        curvature = -np.stack([(slopes(theta + d) - slopes(theta - d)) / (2 * step) for d in directions])
+        each = np.stack([(scores(theta + d) - scores(theta - d)) / (2 * step) for d in directions])
+    except LinAlgError:
+        return np.full(len(theta), np.inf)
+    spread = each @ each.T
+    # Directions in which the score is flat, at a bound for example, are not known at all.
+    values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+    known = values > 1e-6 * max(values[-1], 1e-300)
+    inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T
+    unknown = (vectors[:, ~known] ** 2).sum(axis=1) > 0.5
+    found = np.sqrt(np.diagonal(inverse @ spread @ inverse))
+    return np.where(unknown | ~np.isfinite(found), np.inf, found)
+
+
+def _rough(length: float, bounds: tuple[float, float]) -> Kernel:
+    return Matern(length, bounds, nu=0.5)
+
+
+def _scaled(variance: float, kernel: Kernel) -> Kernel:
+    share = 0.25 * variance
+    return ConstantKernel(share, (_VARIANCES[0] * variance, _VARIANCES[1] * variance)) * kernel

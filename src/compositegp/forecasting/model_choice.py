@@ -1,0 +1,186 @@
+"""The choice of a model: one change after another is tried, and kept if past forecasts score better with it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from compositegp.forecasting.effects import Effect, column_knots
+from compositegp.forecasting.grid import Grid, Rhythm, history_names
+from compositegp.forecasting.memory import Memory
+from compositegp.forecasting.series_learning import Candidate, Learned, Task, learn_candidate
+from compositegp.predictive import TargetTransform
+
+_WORTH = 0.002  # nats a value by which a change has to raise the score
+_YEARS_FOR_A_CYCLE, _WEEKS_FOR_A_PROFILE = 2.0, 3.0
+_LEVEL_FREEDOM = 3.0
+_HARMONICS = {"fine": 3, "days": 4}
+_MEMORIES = (
+    Memory(),  # learned anew, with the effects that were chosen
+    Memory(drift="rough"),
+    Memory(short=0.5),
+    Memory(long=0.5),
+    Memory(medium=1.5),
+    Memory(short=None),
+)
+
+
+def clock_effects(grid: Grid, rhythm: Rhythm, seasons: Sequence[str] | None = None) -> list[Effect]:
+    """Level, trend, and the effects of the clock that a series is long enough for.
+
+    Parameters
+    ----------
+    grid : Grid
+    rhythm : Rhythm
+    seasons : sequence of str, optional
+        "day", "week", "year": those to take; by default all that fit.
+    """
+    size, per_day = len(grid.values), rhythm.per_day
+    days, sub_daily = size / per_day, per_day > 1.5
+
+    def wanted(name: str, fits: bool) -> bool:
+        return fits if seasons is None else name in seasons
+
+    found = [Effect("level", "level", spread=_LEVEL_FREEDOM)]
+    found.append(Effect("trend", "trend", numbers=np.array([grid.first + size / 2, size / 2])))
+    if wanted("day", sub_daily and days >= 4):
+        found.append(Effect("day", "day"))
+    if wanted("week", per_day > 0.8 and days >= 7 * _WEEKS_FOR_A_PROFILE):
+        found.append(Effect("week", "week", numbers=np.array([float(sub_daily)])))
+    if wanted("year", days >= 365.25 * _YEARS_FOR_A_CYCLE and 365.25 * per_day >= 4):
+        most = np.floor(365.25 * per_day / 2 - 1e-9)
+        count = _HARMONICS["fine"] if sub_daily else _HARMONICS["days"] if per_day > 0.8 else min(6.0, most)
+        found.append(Effect("year", "year", numbers=np.array([float(count)]), by_hour=sub_daily))
+    return found
+
+
+def column_effects(grid: Grid, rhythm: Rhythm, names: Sequence[str]) -> list[Effect]:
+    """The effect of each further column, which may differ by the hour of day.
+
+    Histories of the columns are in the grid too, after all the columns.
+    """
+    sub_daily = rhythm.per_day > 1.5
+    return [
+        Effect(name, "column", 1 + j, column_knots(grid.columns[:, j]), by_hour=sub_daily)
+        for j, name in enumerate(names)
+    ]
+
+
+def history_effects(grid: Grid, rhythm: Rhythm, names: Sequence[str]) -> dict[str, list[Effect]]:
+    """Effects of what each column was before, by the name of the column; none for columns of two values."""
+    found = {}
+    for j, name in enumerate(names):
+        if len(np.unique(grid.columns[np.isfinite(grid.columns[:, j]), j])) > 2:
+            columns = [len(names) + 3 * j + i for i in range(3)]
+            found[name] = [
+                Effect(label, "column", 1 + at, column_knots(grid.columns[:, at]), by_hour=rhythm.per_day > 1.5)
+                for label, at in zip(history_names(name), columns, strict=True)
+            ]
+    return found
+
+
+def choose_model(
+    task: Task,
+    transforms: Sequence[TargetTransform],
+    effects: list[Effect],
+    histories: dict[str, list[Effect]],
+    *,
+    fixed: Sequence[str] = (),
+    search: bool = True,
+    n_jobs: int | None = None,
+) -> tuple[Learned, list[str]]:
+    """The model whose past forecasts score best, and a note about each change that was tried.
+
+    Parameters
+    ----------
+    task : Task
+    transforms : sequence of TargetTransform
+    effects : list of Effect
+        To begin with.
+    histories : dict
+        Effects of the histories of columns, to be added.
+    fixed : sequence of str
+        Names of effects that are not left out.
+    search : bool
+        Whether anything else than the transform is chosen.
+    n_jobs : int, optional
+        Number of processes, as in joblib.
+
+    Returns
+    -------
+    Learned, list of str
+    """
+    run = Parallel(n_jobs=n_jobs)
+    first = run(delayed(learn_candidate)(task, Candidate(one, effects, Memory())) for one in transforms)
+    best: Learned = max(first, key=_score)
+    notes = []
+    if len(transforms) > 1:
+        scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
+        notes.append(f"scale {_name(best.candidate.transform)} by the log score of past forecasts ({scores})")
+    for stage in (_with_histories, _without_effects, _memories) if search else ():
+        changes = list(stage(best.candidate, histories, fixed))
+        tried = run(
+            delayed(partial(learn_candidate, rounds=1))(task, change, None if stage is _memories else best.kernel)
+            for _, change in changes
+        )
+        gains = {name: one.score - best.score for (name, _), one in zip(changes, tried, strict=True)}
+        kept = [(name, one) for (name, _), one in zip(changes, tried, strict=True) if gains[name] > _WORTH]
+        notes += [f"{name}: {gain:+.3f} nats a value" for name, gain in gains.items()]
+        if not kept:
+            continue
+        top = max(kept, key=lambda pair: _score(pair[1]))[1]
+        if stage is not _memories and len(kept) > 1:
+            # Changes that help alone may help together.
+            together = learn_candidate(
+                task, _merged(best.candidate, [one.candidate for _, one in kept]), best.kernel
+            )
+            top = max(top, together, key=_score)
+        best = top
+    return best, notes
+
+
+def _with_histories(
+    candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
+) -> Iterator[tuple[str, Candidate]]:
+    for name, effects in histories.items():
+        yield f"with the history of {name}", replace(candidate, effects=candidate.effects + effects)
+
+
+def _without_effects(
+    candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
+) -> Iterator[tuple[str, Candidate]]:
+    for effect in candidate.effects:
+        if effect.name in ("trend", "week", "year") and effect.name not in fixed:
+            rest = [one for one in candidate.effects if one.name != effect.name]
+            yield f"without {effect.name}", replace(candidate, effects=rest)
+
+
+def _memories(
+    candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
+) -> Iterator[tuple[str, Candidate]]:
+    for memory in _MEMORIES:
+        changed = {name: value for name, value in memory._asdict().items() if value != getattr(Memory(), name)}
+        text = ", ".join(f"{name} {value}" for name, value in changed.items())
+        yield f"memory with {text}" if changed else "memory learned anew", replace(candidate, memory=memory)
+
+
+def _merged(before: Candidate, changed: Sequence[Candidate]) -> Candidate:
+    """All the changes of the effects at once."""
+    old = {effect.name for effect in before.effects}
+    gone = set[str]()
+    added: list[Effect] = []
+    for one in changed:
+        names = {effect.name for effect in one.effects}
+        gone |= old - names
+        added += [effect for effect in one.effects if effect.name not in old]
+    return replace(before, effects=[effect for effect in before.effects if effect.name not in gone] + added)
+
+
+def _score(learned: Learned) -> float:
+    return learned.score if np.isfinite(learned.score) else -np.inf
+
+
+def _name(transform: TargetTransform) -> str:
+    return {"IdentityTarget": "none", "LogTarget": "log", "PowerTarget": "square root"}[type(transform).__name__]

@@ -1,0 +1,253 @@
+"""Learning the model of a series: effects, memory and scale of errors, chosen by forecasts of the past.
+
+A candidate is a target transform, a set of effects and a kind of memory. Its score is the log score of
+p(y_step | past) at origins in the later part of the training data, where the coefficients of the effects come from the
+windows before each origin. Candidates are tried one change at a time, and a change is kept if it raises the score.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats, Indices
+from compositegp.forecasting.clock import Clock
+from compositegp.forecasting.coefficients import (
+    WEIGHTS,
+    Estimate,
+    Forecasts,
+    Information,
+    forecast_in_order,
+    look_through,
+)
+from compositegp.forecasting.effects import Effect, Effects
+from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
+from compositegp.forecasting.grid import Grid, Rhythm, past_lags
+from compositegp.forecasting.horizon_terms import Geometry, covariances, cut_windows
+from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, standard_errors, sum_of
+from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
+
+_STEPS = 24  # of a horizon that are learned from; with more steps every second, third, … is taken
+_WINDOWS = 200  # whose score teaches the memory
+_FORECAST_SHARE = 0.75  # of the windows: the latest ones, whose forecasts teach the scale of errors
+_CHOICE_SHARE = 0.5  # of those: the latest ones, whose forecasts choose the model
+_FEWEST_WINDOWS, _INCOMPLETE = 40, 30  # complete windows that suffice; incomplete ones that are taken otherwise
+_OVERLAP_BELOW = 150  # windows: with fewer, horizons overlap
+_REFITS = 40  # of the coefficients, over the windows that are forecast
+_WORTH = 0.002  # nats a value for which a more complex model is taken
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A model to be tried.
+
+    Attributes
+    ----------
+    transform : TargetTransform
+    effects : list of Effect
+    memory : Memory
+    """
+
+    transform: TargetTransform
+    effects: list[Effect]
+    memory: Memory
+
+
+class Task(NamedTuple):
+    """What is forecast.
+
+    Attributes
+    ----------
+    grid : Grid
+    effects : Effects
+        With the clock of the series; its effects are those of no candidate.
+    rhythm : Rhythm
+    block : int
+        Steps of the horizon.
+    patterns : dict
+        Steps of the patterns that drift, by name.
+    n_neighbors : int
+        The largest number of known values that a forecast is made from.
+    """
+
+    grid: Grid
+    effects: Effects
+    rhythm: Rhythm
+    block: int
+    patterns: dict[str, float]
+    n_neighbors: int = 672
+
+    @property
+    def geometry(self) -> Geometry:
+        """Lags and steps of its windows."""
+        reach = min(self.rhythm.reach, max(len(self.grid.values) // 3, 2))
+        return Geometry(past_lags(reach, self.n_neighbors), np.arange(self.block))
+
+    @property
+    def starts(self) -> Indices:
+        """Origins of all the windows, the last of which ends with the series."""
+        size, reach = len(self.grid.values), int(self.geometry.lags.max())
+        room = size - reach - self.block
+        apart = self.block if room // self.block >= _OVERLAP_BELOW else max(1, room // _OVERLAP_BELOW)
+        apart = min(apart, self.block)
+        return np.arange(size - self.block, reach - 1, -apart)[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A candidate with all that was learned about it.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    kernel : scikit-learn kernel of the time in steps
+    names : list of str
+        Of the parts of the kernel, in their order.
+    center : float
+        Of the series on the model's scale, about which the effects are.
+    information : Information
+        About the coefficients of the effects.
+    scale : ErrorScale
+    recent : array of shape (3,)
+        Mean squares of the latest errors.
+    score : float
+        Mean log score of a value that was forecast, in the user's unit.
+    errors : Forecasts
+        Of the windows by which the model was chosen.
+    """
+
+    candidate: Candidate
+    kernel: Kernel
+    names: list[str]
+    center: float
+    information: Information
+    scale: ErrorScale
+    recent: Floats
+    score: float
+    errors: Forecasts
+
+    @property
+    def estimate(self) -> Estimate:
+        """Posterior of the coefficients."""
+        return self.information.estimate()
+
+
+def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = None, rounds: int = 2) -> Learned:
+    """Learn the memory and the coefficients of a candidate in turn, and score its forecasts.
+
+    Parameters
+    ----------
+    task : Task
+    candidate : Candidate
+    start : scikit-learn kernel, optional
+        Of the same parts, from which learning begins.
+    rounds : int
+        Turns.
+    """
+    y = _targets(task.grid.values, candidate.transform)
+    center, known = float(np.nanmean(y)), np.isfinite(y)
+    y = y - center
+    variance = float(np.nanvar(y))
+    effects = replace(task.effects, effects=candidate.effects)
+    functions = effects(task.grid.points)
+    geometry, starts = task.geometry, task.starts
+    stride = max(1, -(-task.block // _STEPS))
+    learned_steps = Geometry(geometry.lags, geometry.steps[stride // 2 :: stride])
+    taken = starts[-min(2 * _WINDOWS, len(starts)) :]
+    taken = taken[np.unique(np.linspace(0, len(taken) - 1, _WINDOWS).round().astype(int))]
+    overlap = task.block / max(int(starts[-1] - starts[-2]), 1) if len(starts) > 1 else 1.0
+    first = max(1, min(len(starts) - 1, round((1 - _FORECAST_SHARE) * len(starts))))
+    # A first guess of the coefficients, as if a tenth of the values were independent.
+    guess = Information.none(functions.shape[1], variance, 0.1 / (0.3 * variance))
+    residuals = y - functions @ guess.plus(functions[known], y[known]).estimate().mean
+    parts = memory_kernel(candidate.memory, task.patterns, task.block, float(np.nanvar(residuals)))
+    kernel = sum_of(list(parts.values())) if start is None else start
+    found: Learned | None = None
+    for turn in range(rounds):
+        windows = cut_windows(residuals, taken, learned_steps, _FEWEST_WINDOWS, _INCOMPLETE)
+        if not windows:
+            raise ValueError(
+                f"the series has no window of {int(geometry.lags.max())} steps with a value after it to learn from. "
+                "Give a longer series."
+            )
+        kernel = learn_memory(kernel, windows, 40 if turn == 0 else 20).kernel
+        k = covariances(kernel, geometry.reach)
+        seen = look_through(y, functions, starts, geometry, k, stride)
+        weights = [weight / overlap for weight in WEIGHTS]
+        every = max(1, (len(starts) - first) // _REFITS)
+        tried, information = forecast_in_order(seen, variance, weights, first, every)
+        scores = [_plain_score(one) for one in tried]
+        best = int(np.argmax(scores))
+        information = replace(information, weight=weights[best])
+        residuals = y - functions @ information.estimate().mean
+        if turn == rounds - 1:
+            at = (seen.starts[first:, None] + seen.steps[first:]).ravel()
+            scale, recent, score = _calibrate(
+                task, candidate, tried[best], seen.steps[first:], at, y + center, overlap
+            )
+            found = Learned(candidate, kernel, list(parts), center, information, scale, recent, score, tried[best])
+    assert found is not None
+    return found
+
+
+def errors_of_memory(task: Task, learned: Learned) -> Floats:
+    """Relative standard errors of the kernel's hyper-parameters, shape (p,)."""
+    y = _targets(task.grid.values, learned.candidate.transform) - learned.center
+    effects = replace(task.effects, effects=learned.candidate.effects)
+    residuals = y - effects(task.grid.points) @ learned.estimate.mean
+    stride = max(1, -(-task.block // _STEPS))
+    steps = Geometry(task.geometry.lags, task.geometry.steps[stride // 2 :: stride])
+    windows = cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
+    return standard_errors(learned.kernel, windows)
+
+
+def _targets(values: Floats, transform: TargetTransform) -> Floats:
+    known = np.isfinite(values)
+    found = np.full(len(values), np.nan)
+    found[known] = transform.forward(values[known])
+    return found
+
+
+def _plain_score(forecasts: Forecasts) -> float:
+    """Mean log score by normal errors whose scale is right on average."""
+    z = forecasts.errors / np.sqrt(forecasts.variance)
+    return float(np.nanmean(-np.log(np.abs(z) + 0.1)) - np.nanmean(0.5 * np.log(forecasts.variance)))
+
+
+def _calibrate(
+    task: Task,
+    candidate: Candidate,
+    forecasts: Forecasts,
+    steps: Indices,
+    at: Indices,
+    y: Floats,
+    overlap: float,
+) -> tuple[ErrorScale, Floats, float]:
+    """Scale of the errors, mean squares of the latest ones, and the log score in the user's unit."""
+    z = forecasts.errors / np.sqrt(forecasts.variance)
+    counts = np.isfinite(z).sum(axis=1).astype(np.float64)
+    squares = np.where(np.isfinite(z), z, 0.0) ** 2
+    recent = recent_squares(squares.sum(axis=1) / np.maximum(counts, 1), counts, z.shape[1] * overlap)
+    # At an origin only the errors of windows that have ended are known.
+    late = max(round(overlap) - 1, 0)
+    known = np.concatenate([np.repeat(recent[:1], late, axis=0), recent])[: len(z)]
+    places = task.grid.first + at.astype(np.float64)
+    clock = Clock.at(task.effects.timeline, places, task.effects.holidays)
+    there = np.isfinite(z).ravel()
+    each = np.repeat(known, z.shape[1], axis=0)
+    situation = Situation(1.0 + steps.ravel()[there].astype(np.float64), clock.take(there), each[there])
+    scale = ErrorScale.learn(
+        z.ravel()[there],
+        situation,
+        task.block,
+        sub_daily=task.rhythm.per_day > 1.5,
+        yearly=(places[-1] - places[0]) / task.rhythm.per_day > 300,
+        limited=not isinstance(candidate.transform, IdentityTarget),
+        overlap=overlap,
+    )
+    spread = np.sqrt(forecasts.variance).ravel()[there] * scale.factors(situation)
+    location = y[at][there] - forecasts.errors.ravel()[there]
+    found = PredictiveDistribution(location, spread, candidate.transform, scale.family)
+    scores = found.logpdf(task.grid.values[at][there])
+    return scale, recent[-1], float(scores[-int(_CHOICE_SHARE * len(scores)) :].mean())

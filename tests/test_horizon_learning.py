@@ -1,0 +1,298 @@
+"""Learning by the terms of the task: against the composite's likelihood, dense algebra and finite differences."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from compositegp.composite import Composite
+from compositegp.forecasting import CompositeGPForecaster, backtest, cross_validation
+from compositegp.forecasting.clock import Clock, dates_of, holidays_of
+from compositegp.forecasting.coefficients import Information, forecast_in_order, look_through
+from compositegp.forecasting.effects import Effect, Effects, column_knots
+from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
+from compositegp.forecasting.grid import column_histories, past_lags
+from compositegp.forecasting.horizon_terms import Geometry, Windows, covariance_slopes, covariances, cut_windows
+from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, parts_of, standard_errors, sum_of
+from compositegp.forecasting.timeline import Timeline
+
+KERNEL = ConstantKernel(1.3) * Matern(7.0, nu=1.5) + ConstantKernel(0.4) * Matern(40.0, nu=0.5) + WhiteKernel(0.2)
+
+
+def drawn(n, rng, kernel=KERNEL):
+    return np.linalg.cholesky(kernel(np.arange(float(n))[:, None])) @ rng.normal(size=n)
+
+
+class TestTerms:
+    def test_they_are_a_conditional_composite(self, rng):
+        """Σ log p(y_step | past) is the log likelihood of the terms (past and step, 1) and (past, −1)."""
+        y, geometry = drawn(60, rng), Geometry(np.array([1, 2, 5, 9]), np.array([0, 3]))
+        starts = [15, 30, 44]
+        windows = cut_windows(y, starts, geometry, 1, 0)
+        terms = []
+        for start in starts:
+            for step in geometry.steps:
+                past = start - geometry.lags
+                terms += [(np.append(past, start + step), 1.0), (past, -1.0)]
+        K = KERNEL(np.arange(60.0)[:, None])
+
+        expected = sum(
+            weight * multivariate_normal.logpdf(y[points], cov=K[np.ix_(points, points)])
+            for points, weight in [(term.indices, term.weight) for term in Composite(terms).terms]
+        )
+        found, _ = windows[0].score(covariances(KERNEL, geometry.reach))
+        assert found == pytest.approx(expected, rel=1e-6)
+
+    def test_the_gradient_is_that_of_finite_differences(self, rng):
+        y, geometry = drawn(80, rng), Geometry(np.arange(1, 20), np.arange(5))
+        y[40] = np.nan
+        windows = cut_windows(y, np.arange(20, 70, 7), geometry, 1000, 5)
+        assert len(windows) > 2  # complete ones together, each incomplete one on its own
+
+        def total(theta):
+            k = covariances(KERNEL.clone_with_theta(theta), geometry.reach)
+            return sum(one.score(k)[0] for one in windows)
+
+        k, slope = covariances(KERNEL, geometry.reach), np.zeros(geometry.reach)
+        for one in windows:
+            by_k = one.score(k)[1]
+            slope[: len(by_k)] += by_k
+        theta = KERNEL.theta
+        numeric = [(total(theta + d) - total(theta - d)) / 2e-5 for d in 1e-5 * np.eye(len(theta))]
+        np.testing.assert_allclose(covariance_slopes(KERNEL, geometry.reach) @ slope, numeric, rtol=1e-5)
+        assert sum(one.log_scores(k).sum() for one in windows) == pytest.approx(total(theta))
+
+    def test_what_is_missing_is_left_out(self, rng):
+        y = drawn(40, rng)
+        y[[18, 21]] = np.nan
+        geometry = Geometry(np.arange(1, 6), np.arange(3))
+        (window,) = cut_windows(y, [20], geometry, 1, 5)
+        assert list(window.geometry.lags) == [1, 3, 4, 5]
+        assert window.count == 2
+
+    def test_learning_finds_what_was_simulated(self, rng):
+        y = drawn(2500, rng)
+        geometry = Geometry(np.arange(1, 60), np.arange(12))
+        windows = cut_windows(y, np.arange(60, 2480, 12), geometry, 1, 0)
+        start = KERNEL.clone_with_theta(KERNEL.theta + rng.normal(size=5))
+        start = start.set_params(**{name: (1e-3, 1e3) for name in start.get_params() if name.endswith("_bounds")})
+        found = learn_memory(start, windows)
+        k = covariances(KERNEL, geometry.reach)
+        assert found.score >= windows[0].score(k)[0] / windows[0].count - 1e-6
+        errors = standard_errors(found.kernel, windows)
+        off = np.abs(found.kernel.theta - KERNEL.theta)
+        known = errors < 0.5
+        assert known.sum() >= 2
+        assert (off[known] < 5 * errors[known] + 0.05).all()
+
+    def test_parts_keep_their_names(self):
+        parts = memory_kernel(Memory(long=0.5), {"day": 24.0}, 24.0, 1.0)
+        kernel = sum_of(list(parts.values()))
+        assert parts_of(kernel, len(parts)) == list(parts.values())
+
+    def test_old_lags_are_thinned(self):
+        lags = past_lags(14 * 1440)
+        assert len(lags) <= 672
+        assert list(lags[:20]) == list(range(1, 21))
+        assert (np.diff(lags) >= 1).all()
+        assert lags[-1] > 0.9 * 14 * 1440
+
+
+class TestCoefficients:
+    def test_information_is_that_of_generalized_least_squares(self, rng):
+        """One window with a weight of one: the posterior of a linear model with independent errors."""
+        y, F = drawn(50, rng), rng.normal(size=(50, 3))
+        geometry = Geometry(np.arange(1, 10), np.arange(4))
+        seen = look_through(y, F, np.array([30]), geometry, covariances(KERNEL, geometry.reach))
+        used = geometry.filter(covariances(KERNEL, geometry.reach))
+        past, ahead = 30 - geometry.lags, 30 + geometry.steps
+        G = F[ahead] - used.weights @ F[past]
+        r = y[ahead] - used.weights @ y[past]
+        precision = np.eye(3) / 2.0 + G.T @ (G / used.variance[:, None])
+        found = Information.none(3, 2.0).plus(*seen.standardized(slice(0, 1))).estimate()
+        np.testing.assert_allclose(found.mean, np.linalg.solve(precision, G.T @ (r / used.variance)), rtol=1e-8)
+        np.testing.assert_allclose(found.covariance, np.linalg.inv(precision), rtol=1e-8)
+        np.testing.assert_allclose(found.variance_of(G), np.diag(G @ np.linalg.inv(precision) @ G.T), rtol=1e-8)
+
+    def test_forecasts_see_no_later_window(self, rng):
+        y, F = drawn(300, rng), rng.normal(size=(300, 2))
+        geometry, starts = Geometry(np.arange(1, 20), np.arange(6)), np.arange(30, 290, 6)
+        k = covariances(KERNEL, geometry.reach)
+        changed = y.copy()
+        changed[200:] += 100.0
+        (a,), _ = forecast_in_order(look_through(y, F, starts, geometry, k), 1.0, [1.0], 10, 1)
+        (b,), _ = forecast_in_order(look_through(changed, F, starts, geometry, k), 1.0, [1.0], 10, 1)
+        before = starts[10:] + 5 < 200
+        np.testing.assert_array_equal(a.errors[before], b.errors[before])
+
+    def test_every_step_is_seen_in_turn(self, rng):
+        geometry = Geometry(np.arange(1, 5), np.arange(6))
+        k = covariances(KERNEL, geometry.reach)
+        seen = look_through(drawn(60, rng), np.ones((60, 1)), np.array([10, 20, 30]), geometry, k, stride=2)
+        assert seen.steps.tolist() == [[0, 2, 4], [1, 3, 5], [0, 2, 4]]
+
+
+class TestEffects:
+    @pytest.fixture
+    def timeline(self):
+        return Timeline.of(pd.date_range("2024-03-01", periods=10, freq="h", tz="UTC"), "Europe/Stockholm")
+
+    def test_the_clock_is_local_and_holidays_are_days(self, timeline):
+        places = np.arange(24.0 * 60)
+        clock = Clock.at(timeline, places, dates_of(["2024-03-29"]))
+        local = timeline.stamps(places)
+        np.testing.assert_allclose(clock.day * 24, local.hour)
+        np.testing.assert_array_equal(clock.weekday, local.day_of_week)
+        assert clock.is_holiday.sum() == 24
+        assert (pd.DatetimeIndex(local[clock.is_holiday]).day == 29).all()
+        assert len(np.unique(local)) == len(local)  # no instant twice where the clocks change
+
+    def test_holidays_of_a_country(self):
+        pytest.importorskip("holidays")
+        found = holidays_of("AU-VIC", pd.Timestamp("2014-01-01"), pd.Timestamp("2014-12-31"))
+        assert np.datetime64("2014-12-25") in found
+        assert np.datetime64("2014-11-04") in found  # of that state only
+        with pytest.raises(ValueError, match="found 'XX'"):
+            holidays_of("XX", pd.Timestamp("2014-01-01"), pd.Timestamp("2014-12-31"))
+
+    def test_they_are_smooth_and_of_unit_variance(self, timeline, rng):
+        x = rng.uniform(-3, 3, 200)
+        effect = Effect("x", "column", 1, column_knots(x))
+        F = Effects([effect], timeline, dates_of([]))(np.column_stack([np.arange(200.0), x]))
+        inside = np.abs(x) < 2.5
+        np.testing.assert_allclose((F**2).sum(axis=1)[inside], 1.0, atol=0.15)
+        day = Effects([Effect("day", "day")], timeline, dates_of([]))(np.arange(48.0)[:, None])
+        np.testing.assert_allclose(day[:24], day[24:], atol=1e-10)
+        np.testing.assert_allclose((day**2).sum(axis=1), 1.0, atol=0.05)
+
+    def test_a_missing_column_has_no_effect(self, timeline):
+        effect = Effect("x", "column", 1, np.linspace(0, 9, 10), by_hour=True)
+        F = Effects([effect], timeline, dates_of([]))(np.array([[0.0, np.nan], [1.0, 5.0]]))
+        assert not F[0].any()
+        assert F[1].any()
+
+    def test_histories_are_running_means_that_can_be_continued(self, rng):
+        column = rng.normal(size=100)
+        column[40:45] = np.nan
+        whole = column_histories(column, 24.0)
+        begun = column_histories(column[:60], 24.0)
+        np.testing.assert_allclose(column_histories(column[60:], 24.0, begun[-1]), whole[60:])
+        keep = np.exp(-1 / 24)  # of the mean over a day
+        assert whole[31, 1] == pytest.approx(keep * whole[30, 1] + (1 - keep) * column[31])
+
+
+class TestErrorScale:
+    def test_it_learns_scales_and_tails(self, rng):
+        n = 24 * 400
+        timeline = Timeline.of(pd.date_range("2024-01-01", periods=4, freq="h", tz="UTC"), None)
+        clock = Clock.at(timeline, np.arange(float(n)), dates_of([]))
+        situation = Situation(1.0 + np.arange(n) % 24, clock, np.ones((n, 3)))
+        truth = np.exp(0.5 * np.cos(2 * np.pi * clock.day))
+        z = truth * rng.standard_t(5, size=n)
+        found = ErrorScale.learn(z, situation, 24, sub_daily=True, yearly=False, limited=False, overlap=1.0)
+        np.testing.assert_allclose(found.factors(situation), truth, rtol=0.15)
+        assert 3 < np.exp(found.log_df) < 9
+        assert len(found.slopes) == found.n_features
+        inside = np.abs(z) < found.factors(situation) * found.family.quantile(0.75)
+        assert inside.mean() == pytest.approx(0.5, abs=0.02)
+
+    def test_recent_errors_are_running_means(self):
+        squares, counts = np.array([4.0, 0.0, 1.0]), np.array([24.0, 0.0, 24.0])
+        found = recent_squares(squares, counts, 24.0, np.ones(3))
+        gain = 1 - np.exp(-1 / np.array([1.0, 7.0, 28.0]))
+        np.testing.assert_allclose(found[1], 1 + 3 * gain)
+        np.testing.assert_allclose(found[2], found[1])  # nothing was observed
+        assert (found[3] <= found[1]).all()
+
+
+def monthly(n=120):
+    index = pd.date_range("2010-01-01", periods=n, freq="MS")
+    rng = np.random.default_rng(3)
+    return pd.Series(100 + 10 * np.sin(2 * np.pi * np.arange(n) / 12) + rng.normal(size=n), index=index)
+
+
+def test_months_are_forecast_by_the_calendar():
+    model = CompositeGPForecaster(None, search=False).fit(monthly())
+    forecast = model.predict(12)
+    assert list(forecast.index.strftime("%Y-%m-%d")[:3]) == ["2020-01-01", "2020-02-01", "2020-03-01"]
+    truth = 100 + 10 * np.sin(2 * np.pi * np.arange(120, 132) / 12)
+    assert np.abs(forecast["mean"] - truth).max() < 2.5
+
+
+def test_business_days_have_no_weekends():
+    index = pd.bdate_range("2023-01-02", periods=200)
+    rng = np.random.default_rng(0)
+    series = pd.Series(rng.normal(size=200).cumsum(), index=index)
+    forecast = CompositeGPForecaster(None, search=False).fit(series).predict(10)
+    assert (forecast.index.day_of_week < 5).all()
+    assert (forecast.index == pd.bdate_range(index[-1], periods=11)[1:]).all()
+
+
+def test_minutes_over_days_need_no_dense_covariance():
+    index = pd.date_range("2024-01-01", periods=1440 * 6, freq="min")
+    rng = np.random.default_rng(0)
+    values = np.sin(2 * np.pi * np.arange(len(index)) / 1440) + 0.1 * rng.normal(size=len(index))
+    model = CompositeGPForecaster(None, search=False).fit(pd.Series(values, index))
+    forecast = model.predict("3D")
+    assert len(forecast) == 3 * 1440
+    truth = np.sin(2 * np.pi * np.arange(3 * 1440) / 1440)
+    assert np.sqrt(np.mean((forecast["mean"] - truth) ** 2)) < 0.2
+
+
+def test_holidays_change_the_forecast():
+    index = pd.date_range("2024-01-01", periods=24 * 70, freq="h", tz="Europe/Stockholm")
+    rng = np.random.default_rng(0)
+    closed = pd.DatetimeIndex(["2024-01-10", "2024-01-24", "2024-02-07", "2024-02-21", "2024-03-11"])
+    is_closed = index.tz_localize(None).normalize().isin(closed)
+    series = pd.Series(10 - 5.0 * is_closed + 0.3 * rng.normal(size=len(index)), index=index)
+    model = CompositeGPForecaster(None, holidays=closed, search=False).fit(series)
+    forecast = model.predict("24h")  # of 2024-03-11
+    assert forecast.index[0].day == 11
+    assert forecast["mean"].mean() < 8.0
+    assert CompositeGPForecaster(None, search=False).fit(series).predict("24h")["mean"].mean() > 9.0
+
+
+def test_the_transform_is_chosen_by_the_log_score(rng):
+    index = pd.date_range("2024-01-01", periods=24 * 25, freq="h")
+    daily = np.sin(2 * np.pi * np.arange(len(index)) / 24)
+    noise = 0.3 * rng.normal(size=len(index))
+    grown = CompositeGPForecaster(search=False).fit(pd.Series(np.exp(3 + daily + noise), index))
+    plain = CompositeGPForecaster(search=False).fit(pd.Series(20 + daily + noise, index))
+    assert grown.target_transform_ == "log"
+    assert plain.target_transform_ != "log"
+
+
+def test_cross_validation_is_the_backtest_as_a_tidy_table():
+    series = monthly()
+    table = pd.DataFrame({"ds": series.index, "y": series.to_numpy(), "unique_id": "a"})
+    forecaster = CompositeGPForecaster(None, search=False)
+    found = cross_validation(forecaster, table, 6, 3, quantiles=[0.25, 0.75])
+    done = backtest(forecaster, series, 6, 3)
+    assert list(found.columns) == ["unique_id", "ds", "cutoff", "y", "mean", "q0.25", "q0.75"]
+    np.testing.assert_allclose(found["mean"], done.forecasts["mean"])
+    np.testing.assert_allclose(found["q0.25"], done.forecasts["q0.25"])
+    assert (found["cutoff"] < found["ds"]).all()
+    assert found["cutoff"].nunique() == 3
+    by_step = done.by(done.forecasts["step"])
+    assert list(by_step.index) == [1, 2, 3, 4, 5, 6]
+    assert done.forecasts["PIT"].between(0, 1).all()
+    with pytest.raises(ValueError, match="df must have the column 'ds'"):
+        cross_validation(forecaster, table.drop(columns="ds"), 6)
+
+
+def test_a_backtest_may_learn_anew():
+    series = monthly()
+    forecaster = CompositeGPForecaster(None, search=False)
+    again = backtest(forecaster, series, 6, 3, refit_every=2)
+    fitted = forecaster.set_params(horizon=6).fit(series[:-6]).predict(6)
+    np.testing.assert_allclose(again.forecasts["mean"][-6:], fitted["mean"])
+    with pytest.raises(ValueError, match="refit_every"):
+        backtest(forecaster, series, 6, 3, refit_every=0)
+
+
+def test_windows_count_only_what_was_observed():
+    windows = Windows(
+        Geometry(np.array([1]), np.array([0, 1])), np.ones((1, 2)), np.array([[1.0, np.nan], [2.0, 3.0]])
+    )
+    assert windows.count == 3
