@@ -28,10 +28,11 @@ for level in (0.5, 0.8, 0.95, 0.99):
     print(f"inside the {100 * level:.0f} % interval: {found.coverage(y_test, level):.3f}")
 
 # %%
-# The length scales say which columns matter: a short one means that the target changes fast along the column.
+# Which columns matter: the average absolute slope of f along each, for one standard deviation of the column, with its error.
 
-scales = model.kernel_.k1.k2.length_scale if hasattr(model.kernel_.k1, "k2") else model.kernel_.k1.length_scale
+importances = model.importances()
+print(importances)
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-axes.bar([f"x{column}" for column in range(8)], 1 / np.asarray(scales))
-axes.set(ylabel="1 / length scale", yscale="log")
+axes.bar([f"x{column}" for column in range(8)], importances.effects, yerr=2 * importances.standard_errors)
+axes.set(ylabel="change of f")
 plt.show()
