@@ -38,7 +38,7 @@ class ForecastParts:
     @property
     def std(self) -> Floats:
         """Standard deviations, shape (P, M)."""
-        return np.sqrt(np.maximum(np.einsum("ppm->pm", self.covariance), 0.0))
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ppm->pm", self.covariance), 0.0)))
 
     @property
     def table(self) -> pd.DataFrame:
