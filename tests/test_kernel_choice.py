@@ -395,7 +395,7 @@ def test_starts_carry_over_length_scales_variance_and_noise():
     starts = np.exp(warm_starts(kernel_family(2)["RBF"], [learned], scale))
     carried = starts[np.isclose(starts[:, 0], 3.0)]
     assert_allclose(carried[:, 3], 0.3)
-    assert_allclose(carried[:, 1:3] / [2.0, 5.0], np.array([0.4, 1, 2.5])[:, None] * np.ones(2))
+    assert_allclose(carried[:, 1:3] / [2.0, 5.0], np.array([0.25, 0.5, 1, 2, 4])[:, None] * np.ones(2))
     assert len(starts) > len(carried)  # others are at the scale of the data
     (same,) = warm_starts(kernel_family(2)["Matern 3/2"], [learned], scale)
     assert_allclose(np.exp(same), [3.0, 2.0, 5.0, 0.3])

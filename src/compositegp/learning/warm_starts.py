@@ -8,7 +8,7 @@ from compositegp.backend import Floats
 from compositegp.kernels import DataScale, metric, noise_variance
 from compositegp.learning.starting_values import starting_kernel, starting_points
 
-_LENGTHS = (0.4, 1.0, 2.5)  # length scales to try, in units of those of a kernel of another smoothness
+_LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
 _MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with, where the parts do not share it equally
 
 

@@ -37,8 +37,8 @@ class InUnitsOfData:
     >>> years(np.array([[2020.0], [2030.0]]))
     array([[1., 0.],
            [1., 2.]])
-    >>> years.given_coefficients([[3.0], [1.0]]).ravel()  # 3 + (t − 2020) / 5 = −401 + 0.2 t
-    array([-401. ,    0.2])
+    >>> years.given_coefficients([[3.0], [1.0]]).ravel().tolist()  # 3 + (t − 2020) / 5 = −401 + 0.2 t
+    [-401.0, 0.2]
     """
 
     functions: str | Functions | Transformer
