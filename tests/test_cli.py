@@ -137,7 +137,7 @@ class TestForecast:
 def test_the_page_is_self_contained(folder, forecast):
     page = (folder / "out" / "report.html").read_text()
     assert page.startswith("<!doctype html>")
-    assert page.count("data:image/png;base64,") == 1
+    assert page.count("data:image/png;base64,") == 2  # the forecast and its parts
     assert "http" not in page
     for words in ("Backtest", "What was learned", "What the approximation costs", "seasonal naive"):
         assert words in page

@@ -49,6 +49,7 @@ class _Results(NamedTuple):
     notes: list[str]
     cost: str
     averages: "pd.DataFrame | None" = None
+    parts: "pd.DataFrame | None" = None
 
 
 def run(
@@ -135,7 +136,7 @@ def run(
     if extra and future is not None:
         places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
         future_columns = read_future_columns(future, time, extra, places, timeline, text_format, series.time_format)
-    names = ["forecast.csv", "forecast.png", *(["report.html"] if report else [])]
+    names = ["forecast.csv", "forecast.png", "forecast_parts.png", *(["report.html"] if report else [])]
     names += [] if aggregate is None else [f"forecast_by_{aggregate}.csv"]
     check_output_folder(out, names, [file, future])
     if save is not None:
@@ -161,7 +162,9 @@ def run(
         None if aggregate is None else aggregate_forecast(model, horizon, aggregate, quantiles, future_columns)
     )
     cost = "Not computed for models with further columns." if extra else _cost(model, timeline, stamps, steps)
-    results = _Results(forecast, scores, model.describe(), model.notes_, cost, averages)
+    results = _Results(
+        forecast, scores, model.describe(), model.notes_, cost, averages, model.parts(horizon, future_columns).table
+    )
     files = _write(results, series.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
@@ -227,7 +230,7 @@ def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.Date
 def _write(results: _Results, history: "pd.Series", title: str | None, out: Path) -> dict[str, Path]:
     """Write the table, the picture and, if it has a title, the HTML page; return the files by their names."""
     from compositegp.cli.report import render_report
-    from compositegp.plotting import draw_forecast
+    from compositegp.plotting import draw_forecast, draw_parts
     from compositegp.storage import write_atomically
 
     files = {"table": out / "forecast.csv", "picture": out / "forecast.png"}
@@ -240,6 +243,9 @@ def _write(results: _Results, history: "pd.Series", title: str | None, out: Path
         history if zone is None else history.tz_convert(zone), results.forecast, str(history.name)
     )
     write_atomically(files["picture"], picture)
+    if results.parts is not None:
+        files["parts"] = out / "forecast_parts.png"
+        write_atomically(files["parts"], draw_parts(results.parts, str(history.name)))
     if title is not None:
         files["report"] = out / "report.html"
         write_atomically(files["report"], render_report(title, picture=picture, **results._asdict()).encode())

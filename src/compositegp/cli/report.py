@@ -8,6 +8,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from compositegp.cli.output import format_number
+from compositegp.plotting import draw_parts
 
 
 class HtmlTable(NamedTuple):
@@ -36,6 +37,7 @@ def render_report(
     notes: Sequence[str],
     cost: str,
     averages: pd.DataFrame | None = None,
+    parts: pd.DataFrame | None = None,
 ) -> str:
     """Render the page of `forecast --report`.
 
@@ -55,6 +57,8 @@ def render_report(
         What the approximation costs.
     averages : pandas DataFrame or None
         Of the forecast over days or other periods, if they were asked for.
+    parts : pandas DataFrame or None
+        What each effect and each kind of memory contributes: ``model.parts(horizon).table``.
 
     Returns
     -------
@@ -68,6 +72,7 @@ def render_report(
         title=title,
         picture=base64.b64encode(picture).decode(),
         forecast=HtmlTable.of(forecast, "time"),
+        parts=None if parts is None else base64.b64encode(draw_parts(parts, title)).decode(),
         averages=None if averages is None else HtmlTable.of(averages, str(averages.index.name)),
         scores=None if scores is None else HtmlTable.of(scores, "method"),
         model=model,

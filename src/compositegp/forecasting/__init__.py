@@ -2,6 +2,7 @@
 
 from compositegp.forecasting.aggregation import PERIODS, aggregate_forecast
 from compositegp.forecasting.backtesting import Backtest, backtest, cross_validation
+from compositegp.forecasting.forecast_parts import ForecastParts
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.seasons import Season, given_seasons
 from compositegp.forecasting.timeline import Observed, Timeline, in_utc, observe, zone_of
@@ -10,6 +11,7 @@ __all__ = [
     "PERIODS",
     "Backtest",
     "CompositeGPForecaster",
+    "ForecastParts",
     "Observed",
     "Season",
     "Timeline",

@@ -223,7 +223,7 @@ class FittedSeries:
     def _marginal(self, points: Floats, latent: bool) -> tuple[Floats, Floats]:
         ahead = self.ahead(points)
         variance = ahead.filter.variance + self.estimate.variance_of(ahead.functions) - self._noise * latent
-        return ahead.location, np.sqrt(np.maximum(variance, 0.0)) * self._factors(points)
+        return ahead.location, np.sqrt(np.maximum(variance, 0.0)) * self.factors(points)
 
     def _joint(self, points: Floats, latent: bool) -> PredictiveDistribution:
         ahead = self.ahead(points)
@@ -235,12 +235,13 @@ class FittedSeries:
         prior[apart == 0] -= self._noise * latent
         covariance = prior - ahead.filter.weights @ k[geometry.outer]
         covariance += ahead.functions @ self.estimate.covariance @ ahead.functions.T
-        factors = self._factors(points)
+        factors = self.factors(points)
         covariance = 0.5 * (covariance + covariance.T) * np.outer(factors, factors)
         scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
         return PredictiveDistribution(ahead.location, scale, self.transform, self.scale.family, covariance)
 
-    def _factors(self, points: Floats) -> Floats:
+    def factors(self, points: Floats) -> Floats:
+        """Factors on the standard deviations of forecasts of later points, by past errors: shape (M,)."""
         clock = Clock.at(self.timeline, points[:, 0], self.effects.holidays)
         steps = points[:, 0] - self.last
         recent = np.repeat(self.recent[None], len(points), axis=0)

@@ -18,6 +18,7 @@ from compositegp.forecasting.clock import dates_of, holidays_of
 from compositegp.forecasting.descriptions import describe
 from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.fitted_series import FittedSeries
+from compositegp.forecasting.forecast_parts import ForecastParts, find_parts
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, on_grid
 from compositegp.forecasting.model_choice import choose_model, clock_effects, column_effects, history_effects
 from compositegp.forecasting.seasons import Season, given_seasons
@@ -294,6 +295,28 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             places = series.next_places(horizon)
         points = series.points_at(places, self._extra(series, X, len(places)))
         return series.forecast(points, joint=joint, latent=latent)
+
+    def parts(self, horizon: Horizon, X: pd.DataFrame | None = None) -> ForecastParts:
+        """What each effect (level, trend, seasons, further columns) and each kind of memory contributes to a forecast.
+
+        The means add up to that of the forecast on the scale of the model: with a `target_transform` it is that of the
+        transformed series, so that parts of a logarithm are factors.
+
+        Parameters
+        ----------
+        horizon : int, str or Timedelta
+            Steps, or a duration such as "24h".
+        X : pandas DataFrame, optional
+            The further columns in those steps, if the model was fitted with any.
+
+        Returns
+        -------
+        ForecastParts
+            ``parts.table`` is a data frame; ``parts.covariance`` has the covariances of the parts at each time.
+        """
+        series = self._fitted()
+        places = series.next_places(horizon)
+        return find_parts(series, series.points_at(places, self._extra(series, X, len(places))))
 
     def describe(self) -> list[str]:
         """What was learned, in words: one line for each effect and for each part of the kernel."""

@@ -1,7 +1,7 @@
 """Pictures; they need matplotlib (``pip install 'compositegp[plot]'``)."""
 
 from compositegp.plotting.analysis import plot_confidence, plot_errors, plot_trade_off
-from compositegp.plotting.forecast import draw_forecast
+from compositegp.plotting.forecast import draw_forecast, draw_parts
 from compositegp.plotting.maps import MapPicture, draw_map
 from compositegp.plotting.validation import draw_validation, plot_neighbor_curve, plot_validation
 from compositegp.plotting.variograms import draw_variogram, variogram
@@ -10,6 +10,7 @@ __all__ = [
     "MapPicture",
     "draw_forecast",
     "draw_map",
+    "draw_parts",
     "draw_validation",
     "draw_variogram",
     "plot_confidence",

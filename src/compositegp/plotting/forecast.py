@@ -47,3 +47,40 @@ def draw_forecast(history: "pd.Series", forecast: "pd.DataFrame", target: str) -
     axes.margins(x=0.01)
     figure.autofmt_xdate()
     return style.png(figure, dpi=120)
+
+
+def draw_parts(parts: "pd.DataFrame", target: str) -> bytes:
+    r"""Draw what each part contributes to a forecast, with bands of two standard deviations.
+
+    Parameters
+    ----------
+    parts : pandas DataFrame
+        From ``CompositeGPForecaster.parts(horizon).table``.
+    target : str
+        Name of the series.
+
+    Returns
+    -------
+    bytes
+        Content of a PNG file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = pd.MultiIndex.from_product([["level", "day"], ["mean", "std"]])
+    >>> index = pd.date_range("2024-01-01", periods=2, freq="h")
+    >>> draw_parts(pd.DataFrame([[5.0, 0.1, 1.0, 0.1], [5.0, 0.1, 0.0, 0.1]], index, columns), "load")[:4]
+    b'\x89PNG'
+    """
+    names = list(dict.fromkeys(parts.columns.get_level_values(0)))
+    figure, axes = style.figure(len(names), 1, size=(9, 1.0 + 1.25 * len(names)), sharex=True, squeeze=False)
+    for place, name in zip(axes[:, 0], names, strict=True):
+        mean, std = parts[name, "mean"], parts[name, "std"]
+        place.fill_between(parts.index, mean - 2 * std, mean + 2 * std, color=style.BLUE, alpha=0.25, lw=0)
+        place.plot(parts.index, mean, color=style.BLUE, lw=1.4)
+        place.set_title(str(name).replace("$", r"\$"), fontsize=9, loc="left")
+        place.margins(x=0.01)
+    name = target.replace("$", r"\$")
+    figure.suptitle(f"Parts of the forecast of {name}", fontsize=11)
+    figure.autofmt_xdate()
+    return style.png(figure, dpi=110)

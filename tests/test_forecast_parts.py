@@ -1,0 +1,67 @@
+"""The parts of a forecast: they add up, and each is what dense algebra says."""
+
+import numpy as np
+import pytest
+
+from compositegp.forecasting import CompositeGPForecaster
+from compositegp.plotting import draw_parts
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["series", "with a column"])
+def fitted(request):
+    """A forecaster, and the further column over its horizon."""
+    rng = np.random.default_rng(0)
+    index = pd.date_range("2024-01-01", periods=24 * 40, freq="h")
+    slow = np.convolve(rng.normal(size=len(index) + 11), np.ones(12) / 4, "valid")
+    values = 10 + np.sin(2 * np.pi * np.arange(len(index)) / 24) + slow + 0.1 * rng.normal(size=len(index))
+    if not request.param:
+        return CompositeGPForecaster(None).fit(pd.Series(values, index=index)), None
+    heat = pd.DataFrame({"heat": np.convolve(rng.normal(size=len(index) + 29), np.ones(6) / 2, "valid")})
+    known = heat[: len(index)].set_index(index)
+    future = heat[len(index) :].set_index(pd.date_range(index[-1], periods=25, freq="h")[1:])
+    return CompositeGPForecaster(None).fit(pd.Series(values + 2 * known["heat"], index=index), known), future
+
+
+def test_parts_add_up(fitted):
+    model, future = fitted
+    parts = model.parts(24, future)
+    latent = model.predict_distribution(24, future, joint=False, latent=True)
+    np.testing.assert_allclose(parts.mean.sum(axis=0), latent.location, rtol=1e-10)
+    np.testing.assert_allclose(parts.covariance.sum(axis=(0, 1)), latent.scale**2, rtol=1e-8)
+    np.testing.assert_array_equal(parts.times, model.predict(24, X=future).index)
+    assert (np.linalg.eigvalsh(np.moveaxis(parts.covariance, -1, 0)) > -1e-9).all()
+    assert "noise" not in parts.names
+    assert {"level", "day"} <= set(parts.names)
+
+
+def test_memory_equals_dense_algebra(fitted):
+    """Each part of the kernel, by scikit-learn's kernels: k_p(z, x) K⁻¹ (y − mean)."""
+    model, future = fitted
+    parts, series = model.parts(24, future), model._fitted()
+    x, y = series.observed + series.grid.first, series.grid.values[series.observed]
+    x, z = x.astype(float)[:, None], series.next_places(24)[:, None]
+    mean = series.center + series.effects(series.grid.points[series.observed]) @ series.estimate.mean
+    K = model.kernel_(x) + 1e-8 * model.kernel_.diag(x[:1])[0] * np.eye(len(x))  # as horizon_terms has it
+    for name, kernel in model.parts_.items():
+        if name != "noise":
+            expected = kernel(z, x) @ np.linalg.solve(K, y - mean)
+            np.testing.assert_allclose(parts.mean[parts.names.index(name)], expected, rtol=1e-5, atol=1e-7)
+
+
+def test_the_effect_of_a_column_is_found(fitted):
+    model, future = fitted
+    if future is None:
+        return
+    parts = model.parts(24, future)
+    own = sum(mean for name, mean in zip(parts.names, parts.mean, strict=True) if "heat" in name)
+    assert np.corrcoef(own, future["heat"])[0, 1] > 0.9
+
+
+def test_table_and_picture(fitted):
+    model, future = fitted
+    table = model.parts("24h", future).table
+    assert table.shape[0] == 24
+    assert (table["day", "std"] > 0).all()
+    assert draw_parts(table, "load $")[:4] == b"\x89PNG"
