@@ -297,7 +297,7 @@ class PredictiveDistribution:
         return np.asarray(distance - 2 * np.abs(gini))
 
     def _integral(self, start: Floats, stop: Floats, function: Any) -> Floats:
-        """∫ function(z, g(z)) f(z) dz from start to stop, for each point; by z = sinh v, so that long tails are short."""
+        """∫ function(z, g(z)) f(z) dz from start to stop, for each point; z = sinh v shortens long tails."""
         first, last = np.arcsinh(start), np.arcsinh(stop)
         half, total = 0.5 * (last - first), np.zeros(self.location.shape)
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
