@@ -53,6 +53,7 @@ attack: $(READY)
 # The documentation as a site, with its examples run: out/site/index.html. Warnings are errors.
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	rm -rf docs/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/site
 
 # A wheel and an archive of the sources, and a test of the wheel in an environment with the core dependencies alone.
