@@ -39,8 +39,8 @@ class Direction(NamedTuple):
 
     Examples
     --------
-    >>> diagonal = Direction("northeast", "m", lambda h: np.outer(h, [np.sqrt(0.5), np.sqrt(0.5)]))
-    >>> diagonal.place(np.array([0.0, 2.0])).round(3)
+    >>> northeast = Direction("northeast", "m", lambda h: np.outer(h, [np.sqrt(0.5), np.sqrt(0.5)]))
+    >>> northeast.place(np.array([0.0, 2.0])).round(3)
     array([[0.   , 0.   ],
            [1.414, 1.414]])
     """

@@ -52,11 +52,9 @@ def aggregate_forecast(
     >>> noise = np.random.default_rng(0).normal(size=240)
     >>> series = pd.Series(5 + np.sin(2 * np.pi * np.arange(240) / 24) + 0.1 * noise, index=index)
     >>> model = CompositeGPForecaster(None, search=False).fit(series)
-    >>> aggregate_forecast(model, "36h", "day", quantiles=[0.05, 0.95]).round(0)[["steps", "mean"]]
-                steps  mean
-    day
-    2024-01-11     24   5.0
-    2024-01-12     12   6.0
+    >>> table = aggregate_forecast(model, "36h", "day", quantiles=[0.05, 0.95])
+    >>> list(table.columns), table["steps"].tolist()
+    (['steps', 'mean', 'std', 'q0.05', 'q0.95'], [24, 12])
     """
     if period not in PERIODS:
         raise ValueError(f"period must be one of {', '.join(PERIODS)}; found {period!r}.")

@@ -177,7 +177,7 @@ class LearningResult:
     >>> from sklearn.gaussian_process.kernels import WhiteKernel
     >>> X = np.arange(64.0)[:, None]
     >>> result = learn(WhiteKernel(), X, np.cos(X[:, 0]), segment(X, 32))
-    >>> round(result.kernel.noise_level, 1), result.converged  # the mean square of a cosine
+    >>> float(round(result.kernel.noise_level, 1)), result.converged  # the mean square of a cosine
     (0.5, True)
     """
 
