@@ -45,6 +45,9 @@ def run(
         int, typer.Option(min=0, metavar="N", help="Joint draws of the field, which honor the stations.")
     ] = 0,
     latent: Latent = False,
+    regions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="GeoJSON of polygons: averages over them go to regions.csv.")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path("map"),
     report: Annotated[
         bool, typer.Option("--report", help="Write one HTML page with pictures, model and scores.")
@@ -66,6 +69,8 @@ def run(
         raise UsageError("The cells of the map are given by one of --grid, --count and --template.")
     if covariate and template is None:
         raise UsageError("--covariate needs --template: a raster with the covariate's values on the map.")
+    if regions is not None and (log or covariate):
+        raise UsageError("--regions averages the field itself: leave out --log and --covariate.")
     from compositegp.cli.map_report import write_map_report
     from compositegp.cli.resources import check_output_folder
     from compositegp.cli.tables import read_table
@@ -75,13 +80,17 @@ def run(
         krige,
         learn_stations,
         open_raster,
+        read_regions,
         read_station_file,
+        region_averages,
         write_raster,
     )
     from compositegp.storage import write_atomically
 
     text_format = TextFormat.of_options(separator, decimal, encoding)
-    check_output_folder(out, ["map.nc", "map.png", *(["report.html"] if report else [])], [file, template])
+    areas = None if regions is None else read_regions(regions)
+    named = ["map.nc", "map.png", *(["report.html"] if report else []), *(["regions.csv"] if areas else [])]
+    check_output_folder(out, named, [file, template, regions])
     began = clock.perf_counter()
     is_geojson = {".geojson", ".json"} & {ending.lower() for ending in file.suffixes}
     table = read_station_file(file) if is_geojson else read_table(file, text_format)
@@ -125,6 +134,10 @@ def run(
     write_raster(field, files["layers"])
     picture = draw_stations(stations, field, unit)
     write_atomically(files["picture"], picture)
+    if areas is not None:
+        files["regions"] = out / "regions.csv"
+        averages = region_averages(model, areas, quantile or (0.05, 0.5, 0.95))
+        write_atomically(files["regions"], averages.to_csv().encode())
     if report:
         files["report"] = out / "report.html"
         write_map_report(files["report"], f"{target}: a map from {len(stations.values)} stations", picture, model)

@@ -10,6 +10,7 @@ from compositegp.spatial.kriging import krige, learn_stations
 from compositegp.spatial.map_model import MapModel
 from compositegp.spatial.pictures import draw_filled, draw_stations
 from compositegp.spatial.raster_files import open_raster, write_raster
+from compositegp.spatial.regions import read_regions, region_averages
 from compositegp.spatial.stations import Stations, read_station_file
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "learn_raster",
     "learn_stations",
     "open_raster",
+    "read_regions",
     "read_station_file",
+    "region_averages",
     "score_map",
     "write_raster",
 ]
