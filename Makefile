@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test test-slow test-setup torch attack lint format bench bench-peers reproduce clean
+.PHONY: demo test test-slow test-setup torch attack lint format bench bench-peers reproduce docs dist clean
 
 demo: $(READY)
 	mkdir -p out/demo
@@ -49,6 +49,21 @@ bench-peers: $(READY)
 # Ten minutes on two cores; the figures go to docs/trust.md. Fails if one that should be zero is not.
 attack: $(READY)
 	$(BIN)/python -m attack --out docs/trust.md
+
+# The documentation as a site, with its examples run: out/site/index.html. Warnings are errors.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	rm -rf docs/generated
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/site
+
+# A wheel and an archive of the sources, and a test of the wheel in an environment with the core dependencies alone.
+dist: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist out/clean
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv out/clean
+	out/clean/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	out/clean/bin/python tests/smoke.py
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow

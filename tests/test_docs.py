@@ -31,7 +31,7 @@ from compositegp.storage import objects
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "compositegp"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-LANGUAGES = {"python", "sh", "text"}
+LANGUAGES = {"python", "sh", "text", "{toctree}", "{include}"}
 
 
 def stand_ins(folder):

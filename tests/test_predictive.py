@@ -174,3 +174,17 @@ def test_scores_are_those_of_scipy():
     assert scores["RMSE"] == pytest.approx(np.sqrt(np.mean((LOCATION - y) ** 2)))
     assert scores["log score"] == pytest.approx(-stats.norm(LOCATION, SCALE).logpdf(y).mean())
     assert scores["coverage 50 %"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("df", "forward", "inverse"),
+    [(2.5, np.sinh, np.arcsinh), (4.0, np.asarray, np.asarray), (30.0, np.cbrt, lambda z: z**3)],
+)
+def test_crps_of_long_tails_behind_a_transform_is_the_monte_carlo_one(df, forward, inverse):
+    transform = TransformedTarget(FunctionTransformer(forward, inverse, check_inverse=False))
+    found = PredictiveDistribution.of_marginals(
+        np.array([0.5]), np.array([1.0]), transform=transform, family=StudentT(np.array([df]))
+    )
+    draws = inverse(0.5 + found.scale[0] * stats.t(df).rvs(400_000, random_state=0))
+    expected = np.abs(draws - 1.0).mean() - 0.5 * np.abs(draws[::2] - draws[1::2]).mean()
+    assert found.crps(np.array([1.0]))[0] == pytest.approx(expected, rel=0.02)

@@ -63,3 +63,12 @@ def test_starts_are_the_same_in_every_run():
 def test_a_number_of_starts_that_is_none_is_refused(n_restarts):
     with pytest.raises(ValueError, match="n_restarts"):
         CompositeGPRegressor(learning=CompositeLikelihood(n_restarts=n_restarts)).fit(*PROBLEMS[0])
+
+
+@pytest.mark.parametrize("n_restarts", ["auto", 2])
+def test_the_number_of_starts_is_saved(n_restarts, tmp_path):
+    learning = CompositeLikelihood(n_restarts=n_restarts)
+    CompositeGPRegressor(far_start(), learning=learning, random_state=0).fit(*PROBLEMS[1]).save(
+        tmp_path / "model.cgp"
+    )
+    assert CompositeGPRegressor.load(tmp_path / "model.cgp").learning.n_restarts == n_restarts

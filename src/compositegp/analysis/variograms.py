@@ -36,6 +36,13 @@ class Direction(NamedTuple):
         Of distances; may be empty.
     place : callable
         Points (m, d) at distances (m,) from a first one.
+
+    Examples
+    --------
+    >>> northeast = Direction("northeast", "m", lambda h: np.outer(h, [np.sqrt(0.5), np.sqrt(0.5)]))
+    >>> northeast.place(np.array([0.0, 2.0])).round(3)
+    array([[0.   , 0.   ],
+           [1.414, 1.414]])
     """
 
     name: str
@@ -66,6 +73,11 @@ def directions_of(
         On the sphere, where the range to the north may differ from that to the east: where they are told.
     names : (str, str)
         Of the first two columns.
+
+    Returns
+    -------
+    list of Direction
+        Those in space, then that of time.
 
     Examples
     --------
@@ -124,7 +136,19 @@ def _part_of(kernel: Kernel, kind: type[Any]) -> Any:
 
 
 def model_variogram(kernel: Kernel, direction: Direction, lags: Floats) -> Floats:
-    """The variogram of a kernel, γ(h) = nugget + k(0) − k(h), at positive distances: shape (m,).
+    """The variogram of a kernel, γ(h) = nugget + k(0) − k(h).
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    direction : Direction
+        The way along which the distances are.
+    lags : array of shape (m,)
+        Positive distances, in the unit of the direction.
+
+    Returns
+    -------
+    array of shape (m,)
 
     Examples
     --------
@@ -147,6 +171,14 @@ class VariogramSummary:
         Variance of noise, and of observations in all. Value and standard error.
     ranges : dict of str to (float, float)
         By the names of directions: the distance at which 5 % of the correlation is left. Infinite where it never is.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+    >>> kernel = 2.0 * Matern([1.0, 10.0], nu=0.5) + WhiteKernel(0.5)
+    >>> found = summarize_variogram(kernel, directions_of(kernel, 2))
+    >>> {name: round(reach, 1) for name, (reach, error) in found.ranges.items()}
+    {'x': 3.0, 'y': 30.0}
     """
 
     nugget: tuple[float, float]
@@ -165,6 +197,10 @@ def summarize_variogram(
     directions : list of Direction
     covariance : array of shape (p, p), optional
         Error covariance of ``kernel.theta``, from which standard errors follow (delta method).
+
+    Returns
+    -------
+    VariogramSummary
 
     Examples
     --------
@@ -220,6 +256,15 @@ class EmpiricalVariogram(NamedTuple):
     lags, semivariances : arrays of shape (bins,)
         Mean distance and half the mean squared difference of the pairs in a bin.
     counts : array of shape (bins,)
+        Pairs in a bin; bins without any are left out.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> X = np.random.default_rng(0).uniform(size=(500, 1))
+    >>> found = empirical_variogram(RBF(), X, 2 * X[:, 0], lambda A, B: abs(A - B)[:, 0], 0.5, n_bins=50)
+    >>> bool(np.allclose(found.semivariances, 2 * found.lags**2, atol=1e-4))  # a slope of 2: (2h)² / 2
+    True
     """
 
     lags: Floats
@@ -250,7 +295,13 @@ def empirical_variogram(
     longest : float
         Pairs at a larger distance are left out.
     n_bins : int
+        Bins of equal width up to the longest distance.
     random_state : int
+        For the choice of the pairs.
+
+    Returns
+    -------
+    EmpiricalVariogram
 
     Examples
     --------
@@ -285,6 +336,16 @@ def empirical_variogram(
 
 def value_with_error(value: float, error: float) -> str:
     """A number with its standard error, rounded to two digits of the error; without one, to three digits.
+
+    Parameters
+    ----------
+    value : float
+    error : float
+        NaN, infinite or 0 where there is none.
+
+    Returns
+    -------
+    str
 
     Examples
     --------

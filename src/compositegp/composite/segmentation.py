@@ -121,7 +121,8 @@ def _along_widest_direction(points: Floats, branch: Indices) -> Floats:
     centred = some - some.mean(axis=0)
     centred /= np.abs(centred).max() or 1.0  # so that no square overflows
     spreads = np.einsum("nd,nd->d", centred, centred)
-    column = int(np.argmax(spreads))
+    # Of columns that are equally wide up to rounding the first, so that the unit of a column settles no tie.
+    column = int(np.argmax(spreads >= (1 - _EQUALLY_WIDE) * spreads.max()))
     if points.shape[1] <= _MANY_COLUMNS:
         variances, directions = np.linalg.eigh(centred.T @ centred)
         if variances[-1] > _CLEARLY_WIDER * spreads[column]:

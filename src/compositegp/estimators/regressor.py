@@ -606,8 +606,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Examples
         --------
         >>> rng = np.random.default_rng(0)
-        >>> X = rng.uniform(size=(200, 3))
-        >>> y = np.sin(6 * X[:, 1]) + X[:, 0] + 0.1 * rng.normal(size=200)
+        >>> X = rng.uniform(size=(100, 3))
+        >>> y = X[:, 0] + np.sin(6 * X[:, 1]) + 0.1 * np.cos(6 * X[:, 2]) + 0.1 * rng.normal(size=100)
         >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
         >>> model = CompositeGPRegressor(1.0 * RBF([1.0, 1.0, 1.0]) + WhiteKernel()).fit(X, y)
         >>> model.importances().order

@@ -44,6 +44,17 @@ def aggregate_forecast(
         Indexed by the start of each period: ``steps``, the number of steps of the horizon that are in it (the first and
         the last period may not be whole), ``mean``, ``std`` and ``q…`` of the average of the values that will be
         observed in these steps.
+
+    Examples
+    --------
+    >>> from compositegp.forecasting import CompositeGPForecaster
+    >>> index = pd.date_range("2024-01-01", periods=240, freq="h")
+    >>> noise = np.random.default_rng(0).normal(size=240)
+    >>> series = pd.Series(5 + np.sin(2 * np.pi * np.arange(240) / 24) + 0.1 * noise, index=index)
+    >>> model = CompositeGPForecaster(None, search=False).fit(series)
+    >>> table = aggregate_forecast(model, "36h", "day", quantiles=[0.05, 0.95])
+    >>> list(table.columns), table["steps"].tolist()
+    (['steps', 'mean', 'std', 'q0.05', 'q0.95'], [24, 12])
     """
     if period not in PERIODS:
         raise ValueError(f"period must be one of {', '.join(PERIODS)}; found {period!r}.")

@@ -27,7 +27,21 @@ class ForecastParts:
     times : pandas DatetimeIndex of length M
     mean : array of shape (P, M)
     covariance : array of shape (P, P, M)
-        Of the parts at each time. The sum over all pairs is the variance of the forecast without noise.
+        Of the parts at each time. The sum over all pairs is the squared ``scale`` of the forecast without noise. That
+        is its variance, unless errors have heavy tails: then the variance is larger.
+
+    Examples
+    --------
+    >>> from compositegp.forecasting import CompositeGPForecaster
+    >>> index = pd.date_range("2024-01-01", periods=240, freq="h")
+    >>> noise = np.random.default_rng(0).normal(size=240)
+    >>> series = pd.Series(5 + np.sin(2 * np.pi * np.arange(240) / 24) + 0.1 * noise, index=index)
+    >>> model = CompositeGPForecaster(None, seasons=["day"], search=False).fit(series)
+    >>> parts = model.parts("3h")
+    >>> parts.names[:3], parts.table.shape == (3, 2 * len(parts.names))
+    (['level', 'trend', 'day'], True)
+    >>> bool(np.allclose(parts.mean.sum(axis=0), model.predict("3h")["mean"]))
+    True
     """
 
     names: list[str]

@@ -32,7 +32,7 @@ class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel
     """Matérn kernel of two columns whose level lines are ellipses of any direction.
 
     With a = log stretch, b = log slant and S = [[a, b], [b, −a]], the kernel is that of the distance
-    |exp(−S) (x − x′)| / length_scale. It has ``length_scale · √ratio`` along the direction `angle`, and
+    ‖exp(−S) (x − x′)‖ / length_scale. It has ``length_scale · √ratio`` along the direction `angle`, and
     ``length_scale / √ratio`` across it. In these parameters there is nothing special about equal axes, where an angle
     would not be known, nor about an angle of 180° and 0°.
 

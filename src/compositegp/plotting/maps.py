@@ -34,6 +34,15 @@ class MapPicture(NamedTuple):
         Of the axes.
     sphere : bool
         Whether x and y are longitude and latitude.
+
+    Examples
+    --------
+    >>> x, y = np.arange(4.0), np.arange(3.0)
+    >>> mean = np.add.outer(y, x)
+    >>> stations = np.array([[0.2, 1.1, 1.3], [2.9, 0.4, 3.2]])
+    >>> picture = MapPicture(mean, np.full(mean.shape, 0.1), x, y, stations, "height", "m")
+    >>> picture.mean.shape, picture.unit
+    ((3, 4), 'm')
     """
 
     mean: Floats

@@ -49,7 +49,25 @@ def plot_validation(report: ValidationReport) -> Any:
 
 
 def draw_validation(report: ValidationReport) -> bytes:
-    """The picture of `plot_validation` as the content of a PNG file."""
+    r"""Draw the picture of `plot_validation` for a file.
+
+    Parameters
+    ----------
+    report : ValidationReport
+        From `CompositeGPRegressor.validate`.
+
+    Returns
+    -------
+    bytes
+        Content of a PNG file.
+
+    Examples
+    --------
+    >>> from compositegp import CompositeGPRegressor
+    >>> X = np.linspace(0, 9, 60)[:, None]
+    >>> draw_validation(CompositeGPRegressor(learning=None).fit(X, np.sin(X[:, 0])).validate())[:4]
+    b'\x89PNG'
+    """
     return style.png(plot_validation(report), dpi=110)
 
 

@@ -105,7 +105,31 @@ def variogram(
 
 
 def draw_variogram(model: CompositeGPRegressor, X: Any, y: Any, **options: Any) -> bytes:
-    """The picture of `variogram`, whose parameters it takes, as the content of a PNG file."""
+    r"""Draw the picture of `variogram` for a file.
+
+    Parameters
+    ----------
+    model : CompositeGPRegressor
+        Fitted to points (x, y, time where there is one, covariates).
+    X, y : arrays of shape (n, d) and (n,)
+        The data.
+    **options
+        `sphere`, `has_time` and `unit`, as in `variogram`.
+
+    Returns
+    -------
+    bytes
+        Content of a PNG file.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern, WhiteKernel
+    >>> X = np.random.default_rng(0).uniform(0, 9, size=(200, 2))
+    >>> kernel = 1.0 * Matern(2.0, nu=0.5) + WhiteKernel(0.1)
+    >>> model = CompositeGPRegressor(kernel, learning=None).fit(X, np.sin(X[:, 0]))
+    >>> draw_variogram(model, X, np.sin(X[:, 0]), unit="m")[:4]
+    b'\x89PNG'
+    """
     figure, axes = style.figure(size=(7.2, 4.2))
     variogram(model, X, y, axes=axes, **options)
     return style.png(figure, dpi=110)

@@ -47,7 +47,9 @@ _GROUP = 32  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
 _SMALLER = 4  # groups that are not close together are made this many times smaller
 _SHARED = 8  # test points that share their neighbors in many columns
-_SHARING_LOSS = 0.01  # expected log score, in nats, that sharing may cost there: it saves seven eighths of the work
+_SHARING_LOSS = (
+    0.003  # expected log score, in nats, that sharing may cost there: it saves seven eighths of the work
+)
 _ENOUGH_TO_SHARE = 256  # test points from which sharing is tried there
 _OWN, _OWN_SHARE = (
     48,

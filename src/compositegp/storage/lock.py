@@ -18,6 +18,11 @@ def locked(path: Path) -> Iterator[None]:
     path : Path
         The file to be read and written by this process alone. It need not exist.
 
+    Returns
+    -------
+    context manager
+        It has no value; the lock is given back at the end of the block.
+
     Raises
     ------
     ValueError
