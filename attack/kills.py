@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import tempfile
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import pandas as pd
 
 from attack.cases import Budget
 from attack.figures import Figures
+from attack.model_rows import members
 from attack.processes import Command
 from compositegp.cli import stream_session
 from compositegp.forecasting import CompositeGPForecaster
@@ -33,7 +33,7 @@ POINTS = (
 )
 _ENOUGH = 200  # kills
 _KILLS_OF_A_CAMPAIGN = 25
-_ROWS = 70  # new rows of a campaign
+_SEGMENTS = 70  # of new rows in a campaign: more than its kills get through
 _LONGEST = 60.0  # seconds of one run
 
 
@@ -62,9 +62,10 @@ class _Campaign:
     """A model, rows for it, and runs of the stream that are killed one after the other."""
 
     def __init__(self, folder: Path, segment: int, rng: np.random.Generator) -> None:
-        index = pd.date_range("2024-02-01", periods=72 + _ROWS, freq="h")
-        y = pd.Series(10 + rng.normal(size=72 + _ROWS), index=index)
-        y.iloc[72 + rng.choice(_ROWS, 6, replace=False)] = np.nan
+        count = _SEGMENTS * segment
+        index = pd.date_range("2024-02-01", periods=72 + count, freq="h")
+        y = pd.Series(10 + rng.normal(size=72 + count), index=index)
+        y.iloc[72 + rng.choice(count, 6, replace=False)] = np.nan
         start = folder / "start.cgp"
         CompositeGPForecaster(None, n_neighbors=40, search=False).fit(y[:72]).save(
             start, time="t", target="y", horizon=2
@@ -84,7 +85,8 @@ class _Campaign:
         nth = int(rng.integers(1, 4))
         command = self._stream(self._model, lambda: _die_at(point, nth))
         if point == "at a random time":
-            command.code(wait=float(rng.uniform(0.0, 0.5)))
+            command.until_lines(nth - 1, _LONGEST)  # however fast the machine is, rows are left
+            command.code(wait=float(rng.uniform(0.0, 0.1)))
             command.stop()
         code = command.code(_LONGEST)
         command.stop()
@@ -106,7 +108,7 @@ class _Campaign:
             wrong.append(("lost", f"{len(lost)} rows, the first {lost[0]}"))
         if found.index.has_duplicates or len(found.index.difference(expected.index)):
             wrong.append(("twice", "rows that are there twice, or that nobody sent"))
-        if _members(self._model) != _members(self._straight):
+        if members(self._model) != members(self._straight):
             wrong.append(("wrong", "the last model is not the same to the last bit"))
         wrong += _printed_wrong(self._printed, commands[1].out)
         left = [file.name for file in self._folder.iterdir() if file.name.startswith(".")]
@@ -117,12 +119,6 @@ class _Campaign:
     def _stream(self, model: Path, prepare: Callable[[], None]) -> Command:
         options = ["--segment", self._segment]
         return Command("stream", model, self._file, *options, folder=self._folder, prepare=prepare)
-
-
-def _members(path: Path) -> dict[str, bytes]:
-    """What a model file holds; the file itself has the time at which it was written in it."""
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def _printed_wrong(printed: str, straight: str) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from attack.cases import Budget, Ended
 from attack.figures import Figures
+from attack.model_rows import compared
 from attack.processes import Command, left_in_session
 from compositegp.forecasting import CompositeGPForecaster
 
@@ -80,16 +81,8 @@ class _World:
         return self.start("stream", self.model, *arguments, **options)
 
     def compared(self, count: int = _NEW) -> Ended:
-        """Whether the model has the first of the new rows, each once."""
-        found = CompositeGPForecaster.load(self.model).observations_["value"]
-        expected = self.y[: _KNOWN + count]
-        if found.index.has_duplicates:
-            return Ended("twice", message=f"{int(found.index.duplicated().sum())} rows are there twice")
-        missing = len(expected.index.difference(found.index))
-        if missing:
-            return Ended("lost", message=f"{missing} of {count} rows are not in the model")
-        same = len(found) == len(expected) and np.allclose(found, expected)
-        return Ended("right") if same else Ended("wrong", message="the model has other rows")
+        """Whether the model has the first of the new rows, each once, and is that of one run without an end."""
+        return compared(self.model, self._start, self.y[_KNOWN : _KNOWN + count])
 
 
 def rotation(world: _World, rng: np.random.Generator) -> Ended:

@@ -11,6 +11,7 @@ import pandas as pd
 from attack.cases import Budget, Ended, command, is_sound
 from attack.csv_changes import COLUMNS, LAYOUT, Change, of_numbers, of_times
 from attack.figures import Figures
+from attack.model_rows import compared
 from compositegp.forecasting import CompositeGPForecaster
 
 _SAME = 1e-6  # difference of two answers, in standard deviations, from which they are not the same
@@ -167,20 +168,21 @@ class _Stream:
         y = pd.Series((10 + rng.normal(size=144)).round(3), index=index)
         model = CompositeGPForecaster(n_neighbors=200).fit(y[:120])
         self._path, self._file = folder / "model.cgp", folder / "rows.csv"
-        model.save(self._path, time="t", target="y", horizon=3)
-        self._content = self._path.read_bytes()
+        self._start = folder / "start.cgp"
+        model.save(self._start, time="t", target="y", horizon=3)
         self._rows = y[120:]
         times = self._rows.index.strftime("%Y-%m-%d %H:%M:%S")
         self._text = pd.DataFrame({"t": times, "y": self._rows.to_numpy()}).to_csv(index=False)
 
     def tried(self, change: Change, rng: np.random.Generator) -> Ended:
         """How a change ends."""
-        self._path.write_bytes(self._content)
+        self._path.write_bytes(self._start.read_bytes())
         self._file.write_bytes(change.apply(self._text, rng).encode(change.encoding))
         found = command("stream", self._path, self._file, "--segment", 4)
         if found.outcome not in ("right", "refused"):
             return found
-        taken = CompositeGPForecaster.load(self._path).observations_["value"].iloc[120:]
+        latest = CompositeGPForecaster.load(self._path).observations_["value"]
+        taken = latest[latest.index >= self._rows.index[0]]  # fewer than the latest rows that the model keeps
         if taken.index.has_duplicates:
             return Ended("twice", message=f"{taken.index.duplicated().sum()} times are there twice")
         known = taken.index.isin(self._rows.index)
@@ -190,6 +192,9 @@ class _Stream:
             return Ended(
                 "wrong", message=f"{len(strange)} rows that nobody sent, {int((off.abs() > 1e-9).sum())} changed"
             )
+        in_one_run = compared(self._path, self._start, taken)
+        if in_one_run.outcome != "right":
+            return in_one_run
         missing = len(self._rows) - len(taken)
         if found.outcome == "refused":
             return found

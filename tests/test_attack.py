@@ -1,9 +1,16 @@
 """A few cases of each part of the attack, in this process; `make attack` runs thousands of them."""
 
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
 import pytest
 from attack.__main__ import BEGIN, END, parts, report, write_report
 from attack.cases import Budget, command, ended
 from attack.figures import BAD, Figures, as_table
+from attack.model_rows import compared
+
+from compositegp.forecasting import CompositeGPForecaster
 
 
 @pytest.mark.parametrize("name", parts())
@@ -28,6 +35,30 @@ def test_how_a_call_ended_is_judged():
     assert ended(lambda: [None for _ in iter(int, 1)], seconds=0.2).outcome == "hangs"
     assert command("info").outcome == "right"
     assert command("regress", "no such file.csv", "--target", "y", "--save", "x").outcome == "refused"
+
+
+def test_rows_that_are_lost_changed_or_counted_twice_are_seen(rng, tmp_path):
+    y = pd.Series(10 + rng.normal(size=132), index=pd.date_range("2024-02-01", periods=132, freq="h"))
+    start, path, new = tmp_path / "start.cgp", tmp_path / "model.cgp", y[72:-1]
+    CompositeGPForecaster(None, n_neighbors=200, search=False).fit(y[:72]).save(start)
+
+    def outcome(rows, change=lambda series: series):
+        model = CompositeGPForecaster.load(start).update(rows)
+        model._series = change(model._series)
+        model.save(path)
+        return compared(path, start, new).outcome
+
+    def twice(series):
+        once = series.information
+        return replace(series, information=replace(once, matrix=2 * once.matrix, moment=2 * once.moment))
+
+    assert outcome(new) == "right"
+    assert outcome(new[:-1]) == outcome(new.drop(new.index[-9])) == "lost"
+    assert new.index[1] not in CompositeGPForecaster.load(path).observations_.index
+    assert outcome(new.drop(new.index[1])) == "wrong"  # older than the rows that the model keeps
+    assert outcome(new.where(np.arange(len(new)) != 50, 10.0)) == "wrong"
+    assert outcome(new, twice) == "wrong"
+    assert outcome(y[72:]) in ("lost", "twice")  # a row that nobody sent
 
 
 def test_a_case_can_be_seen_again():

@@ -1,7 +1,9 @@
 """The forecaster: time zones, gaps, seasons, updates and files, against the functions below it and simulated series."""
 
+import copy
 import datetime
 import tracemalloc
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -240,6 +242,31 @@ def test_updates_are_a_longer_series_with_the_same_hyper_parameters(series):
     assert model.last_ == series.index[-1]
 
 
+def saved(model, folder):
+    """What a file of the model holds."""
+    model.save(folder / "saved.cgp")
+    with zipfile.ZipFile(folder / "saved.cgp") as archive:
+        return tuple(archive.read(name) for name in sorted(archive.namelist()))
+
+
+@pytest.mark.parametrize("gap", [0, 60, 100, 200])
+def test_it_does_not_matter_in_how_many_parts_rows_arrive(rng, tmp_path, gap):
+    index = pd.date_range("2024-02-01", periods=520, freq="h")
+    y = pd.Series(10 + rng.normal(size=520), index)
+    y.iloc[250 : 250 + gap] = np.nan
+    y.iloc[120 + rng.choice(400, 30, replace=False)] = np.nan
+    fitted = CompositeGPForecaster(None, n_neighbors=200, history=150, search=False).fit(y[:120])
+    found = set()
+    for size in (1, 7, 50, 400):
+        model = copy.deepcopy(fitted)
+        for start in range(120, 520, size):
+            part = y[start : start + size].dropna()
+            if len(part):
+                model.update(part)
+        found.add(saved(model, tmp_path))
+    assert len(found) == 1
+
+
 def test_what_is_late_is_refused_or_skipped(series):
     model = CompositeGPForecaster(None, search=False).fit(series[:-24])
     before = model.observations_
@@ -261,6 +288,7 @@ def test_a_saved_model_forecasts_the_same_and_a_damaged_file_is_refused(model, t
     assert more == {"horizon": "24h"}
     pd.testing.assert_frame_equal(again.predict(24), model.predict(24))
     assert again.describe() == model.describe()
+    assert saved(again, tmp_path) == saved(model, tmp_path)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(ValueError, match="cannot be read"):
         CompositeGPForecaster.load(path)

@@ -152,6 +152,30 @@ def test_bad_rows_are_reported_and_skipped(model, trained):
     )
 
 
+@pytest.mark.parametrize("segment", [1, 2, 5])
+def test_a_second_row_of_a_time_step_is_named_and_not_lost_in_silence(model, trained, segment):
+    new = values(6, PERIODS)
+    between = pd.Series(0.0, index=new.index[1:4] + pd.Timedelta("10min"))
+    rows = pd.concat([new, between]).sort_index()
+    done = run(model, "--segment", segment, text=rows.to_csv(header=False))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("is in the time step of a row before it") == 3
+    assert "rows: 6 taken in, 0 known already, 3 refused" in done.stderr
+    assert_same_forecast(CompositeGPForecaster.load(model), CompositeGPForecaster.load(trained).update(new))
+
+
+@pytest.mark.parametrize(("transform", "wrong"), [("log", "0.0"), ("sqrt", "-1.0")])
+def test_a_value_that_the_scale_does_not_have_costs_no_other_row(tmp_path, transform, wrong):
+    path, new = tmp_path / "model.cgp", values(6, 96)
+    fitted = CompositeGPForecaster(transform, n_neighbors=64, search=False).fit(values(96))
+    fitted.save(path, time="time", target="value", horizon="6h")
+    text = new.to_csv(header=False).replace(str(new.iloc[2]), wrong)
+    done = run(path, text=text)
+    assert "skipped line 3" in done.stderr
+    assert "rows: 5 taken in, 0 known already, 1 refused" in done.stderr
+    assert_same_forecast(CompositeGPForecaster.load(path), fitted.update(new.drop(new.index[2])))
+
+
 def test_a_row_that_is_cut_off_is_refused(model):
     stamp = values(1, PERIODS).index[0]
     done = run(model, text=f"time,heat,value\n{stamp},99\n{stamp},99,\n")

@@ -85,7 +85,7 @@ def open_session(
         time_format,
         may_choose_separator=text_format.separator is None,
         has_zone=model.last_.tz is not None,
-        is_log=model.target_transform_ == "log",
+        transform=model.target_transform_,
     )
     read_future: Callable[[], pd.DataFrame] | None = None
     if columns and future is not None:

@@ -44,8 +44,8 @@ class RowParser:
         Whether the first line may show another separator.
     has_zone : bool
         Whether times have a time zone.
-    is_log : bool
-        Whether values must be positive.
+    transform : None, "log" or "sqrt"
+        Scale of the model: values must be positive, or not negative.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class RowParser:
         *,
         may_choose_separator: bool = True,
         has_zone: bool,
-        is_log: bool,
+        transform: str | None,
     ) -> None:
         self._names = [time, target, *extra]
         self._separator, self._decimal = text_format.separator or ",", text_format.decimal or "."
         self._may_choose_separator = may_choose_separator
-        self._time_format, self._has_zone, self._is_log = time_format, has_zone, is_log
+        self._time_format, self._has_zone, self._transform = time_format, has_zone, transform
         self._positions = list(range(len(self._names)))  # of the columns, if no header says otherwise
         self._width = len(self._names)  # cells of a row, at most
 
@@ -107,8 +107,10 @@ class RowParser:
             have = "a time zone, and the model's series has none" if stamp.tz is not None else "no time zone"
             raise ValueError(f"{time_text!r} has {have}")
         value, *extra = map(self._number, numbers)
-        if self._is_log and value <= 0:
+        if self._transform == "log" and value <= 0:
             raise ValueError(f"{numbers[0]} is not positive, and the model is of the logarithm")
+        if self._transform == "sqrt" and value < 0:
+            raise ValueError(f"{numbers[0]} is negative, and the model is of the square root")
         if not math.isnan(value) and any(map(math.isnan, extra)):
             name = next(name for name, number in zip(self._names[2:], extra, strict=True) if math.isnan(number))
             raise ValueError(f"column {name!r} is empty")

@@ -1,6 +1,7 @@
 """A model that rows update, and the forecasts that follow from it."""
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,7 @@ class StreamSession:
         self._columns = list(model.observations_.columns[1:])
         self._waiting: list[Row] = []
         self._latest = _latest_row(model, names, path)
+        self._latest_step = self._step(in_utc(pd.DatetimeIndex([model.last_]))[0])  # that has a value
         self._n_taken = self._n_known = self._n_refused = 0
         self._n_known_here = 0  # rows at the beginning of this file that the model has
         self._is_past_known = False
@@ -120,10 +122,22 @@ class StreamSession:
                 f"{self._shown(row.stamp)} is {_in_words(gap)} after the row before it. It is held back; rows are "
                 f"taken in up to {_in_words(self._max_gap)} ahead (--max-gap)"
             )
+        if not math.isnan(row.value):
+            step = self._step(row.stamp)
+            if step <= self._latest_step:
+                raise ValueError(
+                    f"{self._shown(row.stamp)} is in the time step of a row before it, and the model takes one value "
+                    f"every {_in_words(self._model.timeline_.step)}"
+                )
+            self._latest_step = step
         if not self._is_past_known and self._n_known_here:
             note(f"the model has {self._n_known_here} of the rows already")
         self._is_past_known, self._latest = True, row.stamp
         self._waiting.append(row)
+
+    def _step(self, stamp: pd.Timestamp) -> int:
+        """Number of the step that a time is taken at."""
+        return round(float(self._model.timeline_.places(pd.DatetimeIndex([stamp]))[0]))
 
     def _shown(self, stamp: pd.Timestamp) -> pd.Timestamp:
         """A time as the series has it."""

@@ -130,7 +130,9 @@ class FittedSeries:
         known = rows[np.isfinite(self.grid.values[rows])]
         if len(known) >= _ENOUGH * len(lags):
             return known
-        return np.flatnonzero(np.isfinite(self.grid.values))[-len(lags) :]  # after a gap, those before it
+        # After a gap, those before it: as many rows as are always kept, however many arrived at a time.
+        looked = np.arange(max(size - _REACHES * self.reach, 0), size)
+        return looked[np.isfinite(self.grid.values[looked])][-len(lags) :]
 
     def is_new(self, places: Floats) -> Booleans:
         """Which times are later than the latest observation: a boolean array of shape (n,)."""

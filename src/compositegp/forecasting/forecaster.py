@@ -211,14 +211,15 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"X must have the columns {series.columns} that the model was fitted with; found {seen.columns}."
             )
-        new = series.is_new(np.round(series.timeline.places(seen.stamps)))
+        places = np.round(series.timeline.places(seen.stamps))
+        new = series.is_new(places)
         if not new.all() and late == "error":
             raise ValueError(
                 f"{int((~new).sum())} observation(s) are not newer than the latest known, {self.last_}. Leave them "
                 "out, or use late='skip'."
             )
         if new.any():
-            later, _ = on_grid(seen.take(new), series.timeline, self.history)
+            later, _ = on_grid(seen.take(new), series.timeline, int(places[-1] - series.last))  # all of them
             series.transform.forward(later.values[np.isfinite(later.values)])  # refuses values that it cannot take
             first = int(series.last) + 1
             size = later.first + len(later.values) - first

@@ -62,7 +62,7 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
             "weight": information.weight,
         },
         "scale": {
-            "block": scale.block,
+            "block": float(scale.block),
             "sub_daily": scale.sub_daily,
             "yearly": scale.yearly,
             "limited": scale.limited,
