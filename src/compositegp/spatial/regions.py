@@ -129,10 +129,10 @@ def _nodes(name: str, rings: Sequence[Floats]) -> Floats:
         lattice = low + size * np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
         inside = lattice[_inside(lattice, rings)]
         if len(inside) >= _NODES // 2:
-            return inside[:: max(1, len(inside) // _NODES)]
+            return np.asarray(inside[:: max(1, len(inside) // _NODES)])
     if not len(inside):
         raise ValueError(f"region {name!r} is too thin to place points in it.")
-    return inside
+    return np.asarray(inside)
 
 
 def _inside(points: Floats, rings: Sequence[Floats]) -> Booleans:
