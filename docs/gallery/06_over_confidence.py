@@ -13,16 +13,16 @@ from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, WhiteKernel
 from compositegp import Composite, analysis, conditioning_sets, segment
 from compositegp.plotting import plot_confidence
 
-kernel = 1.0 * RBF(60.0) * ExpSineSquared(1.0, 24.0) + 0.3 * RBF(3.0) + WhiteKernel(0.1)
+kernel = 1.0 * RBF(2000.0) * ExpSineSquared(1.0, 24.0) + 0.3 * RBF(3.0) + WhiteKernel(0.5)
 X = np.arange(400.0)[:, None]
-Z = 400.0 + np.arange(1.0, 25.0)[:, None]
+Z = 400.0 + np.arange(1.0, 13.0)[:, None]
 segments = segment(X, 100, "sequential")
 
 plain = analysis.compare(kernel, X, Z, Composite.marginal(segments))
 print(plain)
 
 # %%
-# Segments that are conditioned on the points before them count nothing twice:
+# Segments that are conditioned on the points before them count little twice:
 
 given = conditioning_sets(X, segments, 100, kernel=kernel)
 conditional = analysis.compare(kernel, X, Z, Composite.conditional(segments, given))

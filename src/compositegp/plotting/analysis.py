@@ -144,9 +144,9 @@ def plot_trade_off(design: Design, *, axes: "Axes | None" = None) -> "Axes":
     axes.annotate(
         str(design.best.plan),
         (design.best.seconds, max(design.best.excess, least)),
-        xytext=(-6, -12),
+        xytext=(6, 6),
         textcoords="offset points",
-        ha="right",
+        ha="left",
     )
     axes.set(
         xscale="log",
