@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import math
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -297,7 +298,8 @@ def _change_text(text: Any, rng: np.random.Generator, arrays: list[str]) -> None
             holder[key] = {"array": str(rng.choice(arrays))}
         case 4 | 5 if isinstance(value, int | float) and not isinstance(value, bool):
             factor = float(rng.choice([-1.0, 1.001, 0.5, 1e5, 1e-5, 1e30]))
-            holder[key] = value * factor if rng.random() < 0.5 else int(min(abs(value * factor), 1e300)) + 1
+            whole = rng.random() < 0.5 or not math.isfinite(value)
+            holder[key] = value * factor if whole else int(min(abs(value * factor), 1e300)) + 1
         case 6:
             for _ in range(int(rng.integers(1, 220))):  # more than any value is nested
                 value = {"list": [value]}

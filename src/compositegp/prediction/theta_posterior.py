@@ -34,6 +34,7 @@ _PRIOR_NOISE = 4.0  # center of the prior of noise, over where learning begins: 
 _DRAWS = 32  # values of θ
 _EFFECTIVE = 8.0  # the least effective number of draws, 1 / Σ w²; weights are tempered to reach it
 _PROPOSAL_SPREAD = 1.5  # width of the proposal, over that of the posterior
+_FEW_PARAMETERS = 7  # with more of them the proposal is narrower: in many dimensions a wide one has few good draws
 _WIDTHS = (0.3, 2.0)  # width of the posterior to one side, over that of the normal distribution at its mode
 _LEAST_WEIGHT = 1e-3  # draws of less weight than this part of the largest are left out
 _PROBES = 64  # random vectors for the Fisher information of a step to the mode
@@ -237,7 +238,8 @@ class Proposal(NamedTuple):
             return float(np.clip(1 / np.sqrt(fall), *_WIDTHS)) if fall > 0 else _WIDTHS[1]
 
         widths = np.array([[width(side * step) for step in directions.T] for side in (-1, 1)])
-        return cls(mode, directions, _PROPOSAL_SPREAD * widths)
+        spread = 1 + (_PROPOSAL_SPREAD - 1) * min(1.0, _FEW_PARAMETERS / len(mode))
+        return cls(mode, directions, spread * widths)
 
     def draw(self, posterior: ThetaPosterior) -> tuple[Floats, Floats]:
         """Values of log θ, shape (draws, p), within the bounds, and log ratios of posterior to proposal, (draws,).
