@@ -8,10 +8,11 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from compositegp import Composite, segment, use_device
-from compositegp.backend import current_device, fetch, fused, points_within, radial_gram, radial_products
+from compositegp.backend import current_device, fetch, points_within, radial_gram, radial_products
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import gram, linearize
 from compositegp.kernels.stationary import PROFILES
+from compositegp.posteriors import NeighborSearch
 
 pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
@@ -36,7 +37,8 @@ def fusing(monkeypatch):
         with use_device("cuda"):
             yield
     else:
-        monkeypatch.setattr(fused, "is_fused", lambda A: not isinstance(A, np.ndarray))
+        for module in ("backend.fused", "kernels.distances", "posteriors.neighbor_search"):
+            monkeypatch.setattr(f"compositegp.{module}.is_fused", lambda A: not isinstance(A, np.ndarray))
         with use_device("cpu"):
             yield
 
@@ -125,3 +127,18 @@ def test_points_within_a_distance_are_all_found(capacity, rng, fusing):
         assert (row[some] <= bounds[number]).all()
         np.testing.assert_allclose(squares[number, :kept], row[some], rtol=1e-12)
         assert np.isinf(squares[number, kept:]).all()
+
+
+@pytest.mark.parametrize("rank", ["enough", "too low"])
+def test_the_nearest_of_many_are_those_of_the_tree(rank, rng, fusing, monkeypatch):
+    monkeypatch.setattr("compositegp.posteriors.neighbor_search._MANY_POINTS", 400)
+    monkeypatch.setattr("compositegp.posteriors.neighbor_search._SAMPLE", 100)
+    if rank == "too low":  # then the bound is too near for some, and all their distances are looked at
+        monkeypatch.setattr("compositegp.posteriors.neighbor_search._capacity", lambda n, count: (2, 40))
+    points, centres = rng.uniform(size=(700, 3)), rng.uniform(size=(20, 3))
+    points[5:40] = centres[3] + 1e-3 * rng.normal(size=(35, 3))
+    found = NeighborSearch(points)
+    np.testing.assert_array_equal(fetch(found.nearest_there(centres, 9, None)), found.nearest(centres, 9, None))
+    distances = cdist(centres, points)
+    np.testing.assert_array_equal(found.nearest(centres, 9, None), np.argsort(distances, axis=1)[:, :9])
+    np.testing.assert_allclose(found.distance_to(centres, 9, None), np.sort(distances, axis=1)[:, 8])

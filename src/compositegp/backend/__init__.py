@@ -23,7 +23,14 @@ from compositegp.backend.factorization import (
     NumericalWarning,
     SingularMatrixError,
 )
-from compositegp.backend.fused import fuses_radial, is_fused, points_within, radial_gram, radial_products
+from compositegp.backend.fused import (
+    fused_squared_distances,
+    fuses_radial,
+    is_fused,
+    points_within,
+    radial_gram,
+    radial_products,
+)
 from compositegp.backend.inverse_information import (
     invert_information,
     pseudo_inverse_root,
@@ -66,6 +73,7 @@ __all__ = [
     "current_device",
     "diagonals",
     "fetch",
+    "fused_squared_distances",
     "fuses_radial",
     "half_of_weighted_inverse",
     "in_batches",

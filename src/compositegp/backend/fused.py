@@ -13,6 +13,7 @@ from compositegp.backend.arrays import Array
 _TILE = 32  # rows and columns of a tile of a matrix
 _MOST_COLUMNS = 128  # of the points, up to which the sums of a row stay in registers
 _SMOOTHNESS = {math.inf: 0, 0.5: 1, 1.5: 3, 2.5: 5}
+_DISTANCES = -1  # in the place of a smoothness: the squared distances themselves
 _TESTS, _POINTS = 32, 128  # tests and points whose distances are compared at once
 _PROGRAMS = 4096  # programs of a search, at least, which keep any device busy
 
@@ -39,6 +40,8 @@ def fuses_radial(X: Array, smoothness: float) -> bool:
 def radial_gram(X: Array, Y: Array | None, smoothness: float) -> Array:
     """φ(|x − y|²) of all pairs, in one pass; of a single set half of them are computed.
 
+    The squared distances are computed from differences, so that they keep their digits.
+
     Parameters
     ----------
     X : array of shape (..., n, d)
@@ -52,6 +55,15 @@ def radial_gram(X: Array, Y: Array | None, smoothness: float) -> Array:
     -------
     array of shape (..., n, m)
     """
+    return _of_pairs(X, Y, _SMOOTHNESS[smoothness])
+
+
+def fused_squared_distances(X: Array, Y: Array | None) -> Array:
+    """|x − y|² of all pairs, in one pass: as `radial_gram`, for points of any unit."""
+    return _of_pairs(X, Y, _DISTANCES)
+
+
+def _of_pairs(X: Array, Y: Array | None, smoothness: int) -> Array:
     X = X.contiguous()
     other = X if Y is None else Y.contiguous()
     (n, d), m = X.shape[-2:], other.shape[-2]
@@ -59,7 +71,7 @@ def radial_gram(X: Array, Y: Array | None, smoothness: float) -> Array:
     count = math.prod(X.shape[:-2]) * -(-n // _TILE) * -(-m // _TILE)
     if count:
         _programs().gram[(count,)](
-            X, other, out, n, m, m * d if other.ndim > 2 else 0, d, _SMOOTHNESS[smoothness], Y is None, _TILE
+            X, other, out, n, m, m * d if other.ndim > 2 else 0, d, smoothness, Y is None, _TILE
         )
     return out
 

@@ -14,8 +14,11 @@ FEW_COLUMNS = tl.constexpr(16)  # of the points, up to which loops over them are
 
 @triton.jit
 def profile(s, SMOOTHNESS: tl.constexpr):
-    """φ(s) and −2 φ′(s): see `Profile` in the kernels."""
-    if SMOOTHNESS == 0:  # Gaussian
+    """φ(s) and −2 φ′(s): see `Profile` in the kernels. A smoothness of −1 leaves s as it is."""
+    if SMOOTHNESS < 0:
+        value = s
+        slope = s
+    elif SMOOTHNESS == 0:  # Gaussian
         value = tl.exp(-0.5 * s)
         slope = value
     else:
