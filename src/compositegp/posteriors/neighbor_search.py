@@ -92,7 +92,7 @@ class NeighborSearch:
         """Distance of each centre to the point of that rank, the nearest being the first: shape (m,)."""
         found = self._by_distances(centres, rank)
         if found is not None:
-            return np.sqrt(fetch(found[0][:, -1]))
+            return np.asarray(np.sqrt(fetch(found[0][:, -1])))
         return np.asarray(self._tree.query(centres, k=[rank], workers=_workers(n_jobs))[0][:, 0])
 
     def nearest_there(self, centres: Floats, count: int, n_jobs: int | None) -> Array:
