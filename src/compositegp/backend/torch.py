@@ -28,7 +28,8 @@ def cholesky(A: Array) -> Factor:
 
 def _factorize(matrices: Array) -> tuple[Array, Array]:
     """Factors, and which of them failed or have a pivot with too few correct digits."""
-    lower, info = _torch().linalg.cholesky_ex(matrices)
+    # The transpose of a symmetric matrix is itself, in the order in which cuSOLVER wants it: its copy is fast.
+    lower, info = _torch().linalg.cholesky_ex(matrices.mT)
     floor = (SINGULAR * diagonals(matrices).abs()).sqrt()
     return lower, (info != 0) | ~(diagonals(lower) > floor).all(dim=-1)
 
