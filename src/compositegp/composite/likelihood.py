@@ -19,7 +19,7 @@ from compositegp.backend import (
     solve_upper,
     subtract_products,
 )
-from compositegp.composite.factors import factor_covariance
+from compositegp.composite.factors import factor_and_invert_covariance, factor_covariance
 from compositegp.composite.observations import Observations
 from compositegp.composite.slepian_bangs import exact_fisher, probed_fisher
 from compositegp.composite.terms import Stack
@@ -100,7 +100,14 @@ def score(
     linearized = linearize(observations.kernel, points)
     needed = linearized.afresh is None or observations.weights is not None
     value = xp.asarray(linearized.value, copy=True) if needed else linearized.value
-    lower, jitter = factor_covariance(observations, stack, value)
+    # If the first stages of a block have no weight, they are only conditioned on: their rows of C⁻¹ are not needed.
+    first = 0 if probes < 0 else _first_weighted(stack)
+    in_place = first or (probes <= 0 and isinstance(value, np.ndarray))  # then the factor itself is inverted
+    inverse = None
+    if in_place:
+        lower, jitter = factor_covariance(observations, stack, value)
+    else:
+        (lower, jitter), inverse = factor_and_invert_covariance(observations, stack, value)
     columns = solve_lower(lower, observations.rows("columns", stack))
     if observations.weights is not None:
         factors = 1 / observations.rows("weights", stack)
@@ -109,10 +116,8 @@ def score(
     q, t = coefficients.shape
     residuals = columns[..., q:] - columns[..., :q] @ like(coefficients, lower)
     log_densities = -0.5 * ((residuals**2).sum(-1) + t * math.log(2 * math.pi)) - t * xp.log(diagonals(lower))
-    # If the first stages of a block have no weight, they are only conditioned on: their rows of C⁻¹ are not needed.
-    first = 0 if probes < 0 else _first_weighted(stack)
     conditioned = solve_upper(lower[:, :first, :first], residuals[:, :first])
-    rows = last_rows_of_inverse(xp.asarray(lower, copy=True) if probes > 0 and not first else lower, first)
+    rows = last_rows_of_inverse(lower, first) if inverse is None else inverse
     if probes < 0:
         fisher = exact_fisher(stack, linearized, rows)
     elif probes:
