@@ -15,7 +15,7 @@ from compositegp.composite import Composite, Observations, Score, Stack, batches
 from compositegp.kernels import DataScale, gram
 from compositegp.learning.fisher_scoring import Optimum, maximize
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
-from compositegp.learning.problem import LearningProblem
+from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
 from compositegp.learning.warm_starts import warm_starts
@@ -25,8 +25,9 @@ _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
-_MOST_PROBES = 64  # random vectors in one block, at most
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
+_CHEAP_GAIN = 1e-3  # the same, where steps are cheap
+_CHEAP_EVALUATIONS = 30  # of each candidate, at most, where they are cheap
 _FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
 _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
@@ -130,9 +131,7 @@ class FixedTerms:
 
     def score(self, kernel: Kernel, coefficients: Floats) -> Score:
         """Log likelihood, gradient and Fisher information of all the blocks."""
-        each = int(np.clip(-(-_PROBES // self.reading.n_blocks), 1, _MOST_PROBES))
-        problem = self._problem
-        found = self.reading.score(kernel, coefficients, probes=each, seed=problem.seed, n_jobs=problem.n_jobs)
+        found = self._problem.score(self.reading, kernel, coefficients, _PROBES)
         self.n_points = found.n_points
         return found
 
@@ -260,7 +259,8 @@ class _Candidate:
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
         self.terms, self.score, self.last_gain = terms, None, 0.0
-        last = self.n_evaluations + most
+        cheap = is_cheap(terms.reading)
+        last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
             if self.n_evaluations >= last:
@@ -287,7 +287,7 @@ class _Candidate:
                 self.theta,
                 self.coefficients,
                 self.kernel.bounds,
-                gain_tolerance=_GAIN,
+                gain_tolerance=_CHEAP_GAIN if cheap else _GAIN,
                 report=report,
                 begin=begin,
             )
