@@ -33,6 +33,7 @@ _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
 _HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
 _SHRINKS = 0.5  # a maximization whose gains shrink faster than this is near its end
+_TIMES = 2  # if they do so as many times in a row: the first steps may be short for other reasons
 _PIECES = 8  # pieces of the terms, at least, over which a standard error is found
 _KEPT = 2  # candidates that go on to a further round, at most
 _MOST_ROUNDS = 4
@@ -260,6 +261,7 @@ class _Candidate:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
         self.terms, self.score, self.last_gain = terms, None, 0.0
         cheap = is_cheap(terms.reading)
+        shrunk = 0
         last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
@@ -269,16 +271,15 @@ class _Candidate:
             return terms.score(self.kernel.clone_with_theta(theta), coefficients)
 
         def report(now: Optimum) -> None:
+            nonlocal shrunk
             before = self.last_gain
             if self.score is not None:
                 self.last_gain = now.score.log_likelihood - self.score.log_likelihood
             self.theta, self.coefficients, self.score = now.theta, now.coefficients, now.score
             # Gains that shrink to less than a half each time add up to no more than the last one.
-            shrinks = self.last_gain / before if before > 0 else 1.0
-            if (
-                shrinks < _SHRINKS
-                and now.score.log_likelihood + self.last_gain < behind - _HOPELESS * terms.n_points
-            ):
+            shrunk = shrunk + 1 if self.last_gain < _SHRINKS * before else 0
+            reach = now.score.log_likelihood + self.last_gain
+            if not cheap and shrunk >= _TIMES and reach < behind - _HOPELESS * terms.n_points:
                 raise _Enough
 
         try:
