@@ -13,6 +13,7 @@ from compositegp.cli.map_options import (
     PictureFile,
     Quantiles,
     ReportFile,
+    Samples,
     SphereChoice,
     sphere_of,
 )
@@ -51,6 +52,7 @@ def run(
     log: LogFlag = False,
     quantile: Quantiles = None,
     above: Above = None,
+    samples: Samples = 0,
     latent: Latent = False,
     report: ReportFile = None,
     as_json: JsonFlag = False,
@@ -91,6 +93,7 @@ def run(
         covariates=covariate,
         quantiles=quantile or (0.05, 0.5, 0.95),
         above=above,
+        samples=samples,
         latent=latent,
         model=model,
         n_jobs=jobs,
