@@ -34,12 +34,13 @@ from compositegp.backend import (
     cholesky_of_complement,
     current_device,
     fetch,
+    half_of_weighted_inverse,
     in_batches,
     invert_lower,
-    lower_of_weighted_inverse,
     on_processor,
     solve_lower,
     solve_right,
+    subtract_products,
 )
 from compositegp.backend.devices import _open
 from compositegp.composite import Observations, total_score
@@ -102,11 +103,15 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(C @ fetch(solve_lower(lower, send(B))), B, rtol=0, atol=1e-8)
         inverse = invert_lower(send(C))
         np.testing.assert_allclose(fetch(inverse) @ C, np.broadcast_to(np.eye(n), A.shape), rtol=0, atol=1e-8)
-        expected = np.tril(np.linalg.inv(C).transpose(0, 2, 1) @ (weights[:, None] * np.linalg.inv(C)))
-        spread = np.broadcast_to(weights, (3, n))
-        np.testing.assert_allclose(
-            fetch(lower_of_weighted_inverse(inverse, send(spread))), expected, rtol=0, atol=1e-8
-        )
+        expected = np.linalg.inv(C).transpose(0, 2, 1) @ (weights[:, None] * np.linalg.inv(C))
+        half = fetch(half_of_weighted_inverse(1.0 * inverse, send(np.broadcast_to(weights, (3, n)))))
+        np.testing.assert_allclose(half + half.transpose(0, 2, 1), expected, rtol=0, atol=1e-8)
+        half = fetch(half_of_weighted_inverse(inverse, None))
+        np.testing.assert_allclose(half + half.transpose(0, 2, 1), np.linalg.inv(A), rtol=0, atol=1e-8)
+        changed, left = rng.normal(size=(3, n, n)), rng.normal(size=(3, n, 2))
+        found = send(changed.copy())
+        subtract_products(found, send(left), send(B))
+        np.testing.assert_allclose(fetch(found), changed - left @ B.transpose(0, 2, 1), rtol=0, atol=1e-12)
         rows = rng.normal(size=(3, 4, n))
         np.testing.assert_allclose(fetch(solve_right(send(C[0]), send(rows))) @ C[0].T, rows, rtol=0, atol=1e-8)
 
