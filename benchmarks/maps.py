@@ -1,11 +1,13 @@
 """Maps: the satellite image filled, a million cells from a million observations, and other libraries beside us.
 
     python benchmarks/maps.py satellite            # fill the image of Heaton et al. by the command line, and score it
+    python benchmarks/maps.py stations             # map the precipitation of April 1948 in the US by the command line
     python benchmarks/maps.py million [SIDE ...]   # rasters of SIDE² cells, half missing, filled in chunks;
                                                    # up to 10⁶ cells filled from 10⁶ observed ones by default
     python benchmarks/maps.py peers [TASK ...] [--limit SECONDS]    # PyKrige, GSTools and verde beside us
                                                                     # (pip install pykrige gstools verde)
 
+With --picture FILE the first two keep their picture.
 Every measurement is a process of its own, one at a time; memory is the peak of it and all that it starts.
 """
 
@@ -185,7 +187,7 @@ def one(name: str, method: str) -> None:
     print(json.dumps(globals()[f"run_{method}"](split, name in ("satellite", "precipitation"))))
 
 
-def fill_satellite(limit: float) -> None:
+def fill_satellite(limit: float, picture: Path | None) -> None:
     """The whole way from a NetCDF file to layers and a picture, by the command line, and its scores."""
     import xarray as xr
 
@@ -201,7 +203,8 @@ def fill_satellite(limit: float) -> None:
         quantiles = [option for level in levels for option in ("--quantile", f"{level:.4f}")]
         command = [sys.executable, "-m", "compositegp", "fill", str(source), "--out", str(out), *quantiles]
         began = time.perf_counter()
-        done, peak = watch([*command, "--picture", str(Path(folder) / "filled.png")], limit)
+        drawn = picture or Path(folder) / "filled.png"
+        done, peak = watch([*command, "--picture", str(drawn)], limit)
         seconds = time.perf_counter() - began
         if done is None or done.returncode:
             raise SystemExit("over the limit" if done is None else done.stderr)
@@ -224,6 +227,29 @@ def fill_satellite(limit: float) -> None:
                 for sign in (-1, 1)
             )
             print(f"in {100 * level:g} %: {np.mean((low <= y) & (y <= high)):.3f}")
+
+
+def map_stations(limit: float, picture: Path | None) -> None:
+    """From a table of stations to a map and a page, by the command line; `peers` scores it on a tenth left out."""
+    import pandas as pd
+
+    split = precipitation()
+    if split is None:
+        return
+    frame = pd.DataFrame(np.concatenate([split.X, split.X_test]), columns=["lon", "lat"])
+    frame["anomaly"] = np.concatenate([split.y, split.y_test])
+    with tempfile.TemporaryDirectory() as folder:
+        frame.to_csv(Path(folder) / "stations.csv", index=False)
+        command = [sys.executable, "-m", "compositegp", "map", f"{folder}/stations.csv", "--target", "anomaly"]
+        began = time.perf_counter()
+        done, peak = watch([*command, "--grid", "0.25", "--out", f"{folder}/map", "--report"], limit)
+        seconds = time.perf_counter() - began
+        if done is None or done.returncode:
+            raise SystemExit("over the limit" if done is None else done.stderr)
+        print(done.stdout)
+        print(f"{seconds:.1f} s, {peak:.0f} MB, load {os.getloadavg()[0]:.1f}")
+        if picture is not None:
+            picture.write_bytes((Path(folder) / "map" / "map.png").read_bytes())
 
 
 def million(sides: list[int]) -> None:
@@ -299,9 +325,10 @@ def raster(folder: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["satellite", "million", "peers", "one", "make", "raster"])
+    parser.add_argument("what", choices=["satellite", "stations", "million", "peers", "one", "make", "raster"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for each method")
+    parser.add_argument("--picture", type=Path, help="where to keep the picture of the map")
     given = parser.parse_args()
     if given.what == "peers":
         peers(given.names or list(TASKS), given.limit)
@@ -314,7 +341,7 @@ def main() -> None:
     elif given.what == "raster":
         raster(given.names[0])
     else:
-        fill_satellite(given.limit)
+        {"satellite": fill_satellite, "stations": map_stations}[given.what](given.limit, given.picture)
 
 
 if __name__ == "__main__":

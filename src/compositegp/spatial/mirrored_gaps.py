@@ -1,7 +1,7 @@
 """Gaps like those of a raster where it was observed: its own gaps, mirrored.
 
 A likelihood is about cells among others, and says little about wide gaps. So the kernel is chosen in gaps of the shapes
-and sizes that are to be filled. The gaps of the raster are laid over its observed cells as a mirror would show them, and
+and sizes that are to be filled: the gaps of the raster are laid over its observed cells as a mirror shows them, and
 the cells that they hide are predicted from the others.
 """
 
