@@ -233,7 +233,7 @@ class ExactPredictor(Predictor):
         if self._calibration is None:
             return found
         near = self._fitted.search.nearest(Z, min(len(self.data.X), max(WINDOWS)), n_jobs)
-        return Surrounded(*found, self._cached_precision.around(near))
+        return Surrounded(*found, self._cached_precision.around(near, n_jobs))
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
         """Means alone, which need no solve."""
