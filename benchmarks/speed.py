@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import warnings
+from itertools import pairwise
 
 import data as real
 import numpy as np

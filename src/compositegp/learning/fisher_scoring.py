@@ -53,8 +53,8 @@ def maximize(
     """Maximize a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
 
     The information about θ and β is block diagonal; the scoring step of β is generalized least squares. Where data are
-    not as the model says, the curvature of the likelihood is not its Fisher information, and steps would overshoot. What
-    short steps show of the difference is kept, by the formula of BFGS, and added to the information of later steps.
+    not as the model says, the curvature of the likelihood is not its Fisher information, and steps would overshoot.
+    What short steps show of the difference is kept, by the formula of BFGS, and added to the information of later ones.
 
     Parameters
     ----------

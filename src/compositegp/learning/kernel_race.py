@@ -293,9 +293,8 @@ class _Candidate:
                 self.last_gain = now.score.log_likelihood - self.score.log_likelihood
             self.theta, self.coefficients, self.score = now.theta, now.coefficients, now.score
             short = behind - _HOPELESS * terms.n_points - now.score.log_likelihood
-            if not first and _UNFORESEEN * self.last_gain < short:
-                if _UNFORESEEN * promised_gain(now, self.kernel.bounds) < short:
-                    raise _Enough
+            if not first and _UNFORESEEN * max(self.last_gain, promised_gain(now, self.kernel.bounds)) < short:
+                raise _Enough
 
         try:
             maximize(
@@ -371,7 +370,7 @@ def _begun(
 
 
 def _select(racing: list[_Candidate], most: int, errors: float) -> tuple[list[_Candidate], list[_Candidate]]:
-    """The candidates, at most some, that are within some standard errors of the best, the best first; and the others."""
+    """The candidates within some standard errors of the best, at most `most`, the best first, and the others."""
     ordered = sorted(racing, key=lambda one: -one.criterion)
     best = ordered[0]
     if best.error is not None:

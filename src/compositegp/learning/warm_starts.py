@@ -24,8 +24,9 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     """Values of ``kernel.theta`` to begin from, given kernels that were learned from the same data.
 
     Length scales, variance and noise carry over. A kernel of another smoothness may begin at some multiples of the
-    length scales, with the variance of the other or one nearer to that of the data, or at the scale of the data. In a sum each part begins at the kernel of its own form, where there is
-    one, and the parts share the variance: equally, or one of them has most of it.
+    length scales, with the variance of the other or one nearer to that of the data, or at the scale of the data. In a
+    sum each part begins at the kernel of its own form, where there is one, and the parts share the variance: equally,
+    or one of them has most of it.
 
     Parameters
     ----------
@@ -80,9 +81,9 @@ def refined(kernel: Kernel, theta: Floats, value: float, likelihood: Callable[[F
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> kernel = 1.0 * RBF()
-    >>> found = refined(kernel, np.zeros(2), -9.0, lambda theta: -float(((theta - [1.4, 0.5]) ** 2).sum()))
-    >>> found.round(2)
+    >>> def likelihood(theta):
+    ...     return -float(((theta - [1.4, 0.5]) ** 2).sum())
+    >>> refined(1.0 * RBF(), np.zeros(2), likelihood(np.zeros(2)), likelihood).round(2)
     array([1.39, 0.52])
     """
     for amplitude, length in _MOVES:
