@@ -77,9 +77,7 @@ def measure(task: str) -> dict[str, float | str]:
         marks.append((time.perf_counter(), time.process_time()))
         if marks[2][0] - marks[0][0] > LEAST_REPEATED:
             break
-    fit, predict = (
-        tuple(b - a for a, b in zip(*pair, strict=True)) for pair in zip(marks, marks[1:], strict=False)
-    )
+    fit, predict = (tuple(b - a for a, b in zip(*pair, strict=True)) for pair in pairwise(marks))
     compared = model.kernel_comparison_
     result: dict[str, float | str] = {
         "fit": fit[0],
@@ -122,16 +120,8 @@ def child(*arguments: str) -> str:
 def imports() -> float:
     """Seconds of the import beyond scikit-learn's own: the least of three runs."""
     first = "import time; import sklearn.base, sklearn.gaussian_process, sklearn.utils.validation, scipy.stats\n"
-    return min(
-        float(
-            child(
-                "-c",
-                first
-                + "t = time.perf_counter(); from compositegp import CompositeGPRegressor; print(time.perf_counter() - t)",
-            )
-        )
-        for _ in range(3)
-    )
+    ours = "t = time.perf_counter(); from compositegp import CompositeGPRegressor; print(time.perf_counter() - t)"
+    return min(float(child("-c", first + ours)) for _ in range(3))
 
 
 def main() -> None:
