@@ -231,6 +231,9 @@ class NearestPredictor:
         """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
         places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
+        if group_size == 1 and places.shared is None:
+            yield from self._tasks_alone(tests, size, n_jobs)
+            return
         groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
         for start in range(0, len(groups), step):
@@ -248,6 +251,17 @@ class NearestPredictor:
         for row in places.wide:
             near = self._near(atoms_of(self.data.kernel, Z[[row]]), size, n_jobs)
             yield [(np.array([[row]]), near[None])]
+
+    def _tasks_alone(self, tests: Floats, size: int, n_jobs: int | None) -> Iterator[list[tuple[Any, Any]]]:
+        """The same for test points that share nothing; on a device the neighbors stay there."""
+        step = max(1, _HELD_NEIGHBORS // size)
+        for start in range(0, len(tests), step):
+            rows = np.arange(start, min(start + step, len(tests)))[:, None]
+            near = self._search.nearest_there(tests[rows[:, 0]], size, n_jobs)
+            near = near[:, ::-1] if isinstance(near, np.ndarray) else near.flip(1)
+            most = _TASK_GROUPS if current_device() is None else len(rows)
+            parts = (slice(first, first + most) for first in range(0, len(rows), most))
+            yield [(rows[part], near[part]) for part in parts]
 
     def _covers(self, centers: Floats, radii: Floats, size: int, n_jobs: int | None) -> Any:
         """Whether the neighborhood of a center is wide enough for points that far from it, as for those of a group."""
@@ -300,7 +314,7 @@ class NearestPredictor:
         size = min(size, len(self.data.X))
         return np.unique(
             np.concatenate(
-                [chosen.ravel() for tasks in self._tasks(Z, size, group_size, None) for _, chosen in tasks]
+                [fetch(chosen).ravel() for tasks in self._tasks(Z, size, group_size, None) for _, chosen in tasks]
             )
         )
 
@@ -361,7 +375,7 @@ def _tasks(members: list[Indices], sets: Any) -> Iterator[tuple[Any, Any]]:
 
 def _stack(sets: Any) -> Stack:
     """One term for each group of observations: `sets` of shape (groups, n)."""
-    return Stack(sets, sets.shape[1:], np.ones((len(sets), 1)), np.arange(len(sets)))
+    return Stack(sets, tuple(sets.shape[1:]), np.ones((len(sets), 1)), np.arange(len(sets)))
 
 
 def _blocks(groups: int, n: int) -> Stack:
