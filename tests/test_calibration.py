@@ -284,10 +284,10 @@ def test_in_many_columns_neighbors_are_shared_where_that_costs_little(rng):
     )
     search = NearestPredictor(data)
     near = rng.uniform(0.45, 0.55, size=(300, 6))
-    assert search.shared_group_size(near, 128) > 1
-    assert search.shared_group_size(near[:50], 128) == 1  # too few to try
+    assert search.shared(near, 128)[0] > 1
+    assert search.shared(near[:50], 128) == (1, 128)  # too few to try
     rough = NearestPredictor(data.with_kernel(Matern(np.full(6, 0.05), nu=0.5) + WhiteKernel(1e-6)))
-    assert rough.shared_group_size(X[:400], 32) == 1
+    assert rough.shared(X[:400], 32) == (1, 32)
     alone, shared = search.predict(near, 128, 1), search.predict(near, 128, None)
     np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.2)
 

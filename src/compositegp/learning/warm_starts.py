@@ -17,7 +17,7 @@ _MOVES = (
     (0.69, 0.17),
 )  # of the logs of amplitudes and length scales, by which a start is refined
 _WIDE = 3.0  # variance of a kernel, over that of the data, from which another kernel may begin with less
-_MAIN_SHARES = (0.9, 0.99)  # of the variance that one part of a sum begins with, where it is not shared equally
+_MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with; with nearly all of it, it would keep it
 
 
 def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list[Floats]:
@@ -136,11 +136,8 @@ def _shares(count: int) -> list[list[float]]:
     equal = [[1.0 / max(count, 1)] * count]
     if count < 2:
         return equal
-    return equal + [
-        [most if part == main else (1 - most) / (count - 1) for part in range(count)]
-        for most in _MAIN_SHARES
-        for main in range(count)
-    ]
+    rest = (1 - _MAIN_SHARE) / (count - 1)
+    return [*equal, *([_MAIN_SHARE if part == main else rest for part in range(count)] for main in range(count))]
 
 
 def _parts(kernel: Kernel, name: str = "") -> dict[str, Kernel]:
