@@ -240,7 +240,7 @@ class NearestPredictor:
         """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
         places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
-        group_size, most, close = sharing
+        group_size, most, close = sharing.group_size, min(sharing.size, len(self.data.X)), sharing.close
         if group_size == 1 and places.shared is None:
             yield from self._tasks_alone(tests, size, n_jobs)
             return
