@@ -335,6 +335,46 @@ def test_estimator_predicts_the_same_on_every_back_end(prediction, rng, device):
             )
 
 
+@pytest.mark.parametrize("d", [2, 6])
+def test_groups_of_test_points_are_predicted_the_same_on_every_back_end(d, rng, device):
+    """Points that share their neighbors: close together in two columns, and tried out in six."""
+    X = rng.uniform(size=(700, d))
+    y, Z = np.sin(3 * X).sum(axis=1) + 0.1 * rng.normal(size=700), 0.2 + 0.3 * rng.uniform(size=(300, d))
+    kernel = 1.0 * RBF(np.full(d, 2.0)) + WhiteKernel(0.01)
+    found = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(60), device=device).fit(X, y)
+    with use_device(None):
+        expected = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(60)).fit(X, y)
+        theirs = expected.predict(Z, return_std=True)
+    np.testing.assert_allclose(found.predict(Z, return_std=True), theirs, rtol=0, atol=1e-6)
+
+
+def test_hyperparameters_are_mixed_on_the_device(rng, device):
+    X = rng.uniform(0, 6, size=(40, 1))
+    y, Z = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40), np.linspace(0, 6, 9)[:, None]
+    kernel = 1.0 * RBF() + WhiteKernel()
+    model = CompositeGPRegressor(kernel, device=device).fit(X, y)
+    mean, std = model.predict(Z, return_std=True)
+    members = model._model.predictor.members
+    assert len(members) > 1
+    assert isinstance(members[0].factored.lower, np.ndarray) == (device is None)
+    with use_device(None):
+        expected = CompositeGPRegressor(kernel).fit(X, y)
+        np.testing.assert_allclose(mean, expected.predict(Z), rtol=0, atol=0.01)
+        np.testing.assert_allclose(std, expected.predict(Z, return_std=True)[1], rtol=0.05)
+        joint = expected.predict(Z[:3], return_cov=True)[1]
+    np.testing.assert_allclose(model.predict(Z[:3], return_cov=True)[1], joint, rtol=0.1, atol=1e-4)
+
+
+def test_averages_of_segments_are_the_same_on_every_back_end(rng, device):
+    X = rng.uniform(0, 6, size=(120, 1))
+    kernel = 1.0 * RBF(0.8) + WhiteKernel(0.1)
+    y = np.linalg.cholesky(kernel(X)) @ rng.normal(size=120)
+    found = learn(kernel, X, y, segment(X, 60), learning="fisher_average")
+    with use_device(None):
+        expected = learn(kernel, X, y, segment(X, 60), learning="fisher_average")
+    np.testing.assert_allclose(found.theta, expected.theta, rtol=0, atol=1e-3)
+
+
 def test_a_saved_model_does_not_ask_for_the_device(rng, device, tmp_path):
     X, y = rng.uniform(size=(50, 1)), rng.normal(size=50)
     model = CompositeGPRegressor(RBF() + WhiteKernel(0.1), learning=None, device=device).fit(X, y)

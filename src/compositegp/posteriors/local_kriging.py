@@ -26,10 +26,17 @@ from compositegp.backend import (
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift
-from compositegp.kernels import diagonal, gram, in_length_scales, noise_variance
+from compositegp.kernels import (
+    diagonal,
+    gram,
+    in_length_scales,
+    length_scale_factors,
+    noise_variance,
+    squared_distances,
+)
 from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
-from compositegp.posteriors.neighbor_search import NeighborSearch
+from compositegp.posteriors.neighbor_search import NeighborSearch, shares_inside
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 from compositegp.validation import check_count, check_kernel, check_points
 
@@ -282,8 +289,14 @@ class NearestPredictor:
     ) -> tuple[list[Indices], Indices]:
         """Groups without the test points whose own nearest observations are not among those of the group; and these."""
         rows = np.concatenate(groups)
-        nearest = self._search.nearest(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
+        nearest = self._search.nearest_there(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
         starts = np.cumsum([0, *(len(group) for group in groups)])
+        if not isinstance(sets, np.ndarray) and not isinstance(nearest, np.ndarray):
+            numbers = np.repeat(np.arange(len(groups)), np.diff(starts))
+            inside = shares_inside(sets, numbers, nearest) >= _OWN_SHARE
+            kept = np.split(inside, starts[1:-1])
+            return [group[own] for group, own in zip(groups, kept, strict=True)], rows[~inside]
+        sets, nearest = fetch(sets), fetch(nearest)
         served, apart = [], [rows[:0]]
         for group, near, start in zip(groups, sets, starts, strict=False):
             inside = np.isin(nearest[start : start + len(group)], near).mean(axis=1) >= _OWN_SHARE
@@ -363,9 +376,13 @@ class NearestPredictor:
 
     def _sets(self, tests: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
         """Observations nearest to each group, the farthest first: shape (groups, size)."""
-        centres = np.stack([tests[group].mean(axis=0) for group in groups])
         alone = len(groups[0]) == 1
         count = min(len(self.data.X), size if alone else _CANDIDATES * size)
+        if current_device() is not None:
+            found = self._search.nearest_to_groups(tests, groups, count, size)
+            if found is not None:
+                return found.flip(1)
+        centres = np.stack([tests[group].mean(axis=0) for group in groups])
         candidates = self._search.nearest(centres, count, n_jobs)
         if count == size:
             return candidates[:, ::-1]
@@ -439,8 +456,8 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
         left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
         result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
         if surroundings:
-            errors = _standardized_errors(data, fetch(columns), coefficients)
-            found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
+            errors = _standardized_errors(data, columns, coefficients)
+            found = _surroundings(data, points, own, errors, diagonals(lower))
             around.scales[blocks], around.log_variance[blocks] = found
 
     keep_freed_memory()
@@ -449,20 +466,27 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
     return result
 
 
-def _standardized_errors(data: Observations, columns: Floats, coefficients: Floats) -> Floats:
+def _standardized_errors(data: Observations, columns: Array, coefficients: Floats) -> Array:
     """U = C⁻¹(y − μ), shape (blocks, n, t), from C⁻¹ [F y] and the coefficients of the mean."""
     q = data.basis.shape[1]
-    return np.asarray(columns[..., q:] - columns[..., :q] @ coefficients)
+    return columns[..., q:] - columns[..., :q] @ like(coefficients, columns)
 
 
-def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, pivots: Floats) -> Neighborhood:
-    """Neighborhoods of test points (groups, g, d): each takes its own nearest observations of the group's."""
+def _surroundings(data: Observations, X: Array, Z: Floats, errors: Array, pivots: Array) -> Neighborhood:
+    """Neighborhoods of test points (groups, g, d): each takes its own nearest observations of the group's.
+
+    The observations are at `X`, shape (groups, n, d), with their errors and pivots where they were computed.
+    """
     most = min(max(WINDOWS), errors.shape[1])
     if Z.shape[1] == 1:  # the observations are sorted, the farthest first
-        found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
+        last = errors.shape[1] - most
+        u, roots = fetch(errors[:, last:])[:, ::-1], fetch(pivots[:, last:])[:, ::-1]
+        found = neighborhood(u, roots)
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
     flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
-    points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
+    if not isinstance(X, np.ndarray):
+        return _surroundings_there(data, X, flat, errors, pivots, most)
+    points = in_length_scales(data.kernel, X.reshape(-1, X.shape[-1])).reshape(*X.shape[:2], -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
     if most < distances.shape[-1]:
         some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
@@ -472,6 +496,21 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
         near = np.argsort(distances, axis=-1, kind="stable")
     blocks = np.arange(len(near))[:, None, None]
     return neighborhood(errors[blocks, near], pivots[blocks, near])
+
+
+def _surroundings_there(
+    data: Observations, X: Array, tests: Floats, errors: Array, pivots: Array, most: int
+) -> Neighborhood:
+    """The same on a device, for test points in length scales."""
+    factors = length_scale_factors(data.kernel, X.shape[-1])
+    if factors is None:
+        scaled = in_length_scales(data.kernel, fetch(X).reshape(-1, X.shape[-1]))
+        points = like(scaled.reshape(*X.shape[:2], -1), X)
+    else:
+        points = X * like(factors, X)
+    near = squared_distances(like(tests, X), points).topk(most, dim=-1, largest=False).indices
+    blocks = like(np.arange(len(tests)), X)[:, None, None]
+    return neighborhood(fetch(errors[blocks, near]), fetch(pivots[blocks, near]))
 
 
 def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -> tuple[Floats, Floats, Floats]:
