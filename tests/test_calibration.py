@@ -9,6 +9,7 @@ from compositegp import CompositeGPRegressor, Estimated, Nearest, nearest
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.means import NormalEquations, fit_random_effects
 from compositegp.posteriors import NearestPredictor, Precision, predict_prefixes
+from compositegp.posteriors.local_kriging import _Sharing
 from compositegp.predictive import Calibration
 from compositegp.simulate import stationary_field
 
