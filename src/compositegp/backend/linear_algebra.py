@@ -61,22 +61,29 @@ def solve_upper(lower: Array, B: Array) -> Array:
     return _for(lower).solve_upper(lower, B)
 
 
-def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
-    """Lower triangles of rowsᵀ · diag(weights) · rows, for the last rows of an inverse that is lower triangular.
+def half_of_weighted_inverse(rows: Array, weights: Array | None) -> Array:
+    """H with H + Hᵀ = rowsᵀ · diag(weights) · rows, for the last rows of an inverse that is lower triangular.
 
-    With all the rows, and weights of one, this is the inverse of the matrix whose Cholesky factor was inverted. May
-    overwrite the rows.
+    With all the rows, and weights of one, H + Hᵀ is the inverse of the matrix whose Cholesky factor was inverted.
+    LAPACK is fastest at a lower triangle, with half of the diagonal; a device at half of the whole. May overwrite the
+    rows.
 
     Parameters
     ----------
     rows : array of shape (..., m, n)
-    weights : array of shape (..., m)
+    weights : array of shape (..., m) or None
+        None for weights of one.
 
     Returns
     -------
-    array of shape (..., n, n), zero above the diagonal
+    array of shape (..., n, n)
     """
-    return _for(rows).lower_of_weighted_inverse(rows, weights)
+    return _for(rows).half_of_weighted_inverse(rows, weights)
+
+
+def subtract_products(A: Array, left: Array, right: Array) -> None:
+    """A −= left · rightᵀ for batches of matrices: shapes (b, n, n), (b, n, t) and (b, n, t)."""
+    _for(A).subtract_products(A, left, right)
 
 
 def solve_right(lower: Array, B: Array) -> Array:

@@ -87,9 +87,18 @@ def solve_upper(lower: Array, B: Array) -> Array:
     return _torch().linalg.solve_triangular(lower.mT, B, upper=True)
 
 
-def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
-    """Lower triangles of rowsᵀ diag(weights) rows."""
-    return (rows.mT @ (weights[..., None] * rows)).tril_()
+def half_of_weighted_inverse(rows: Array, weights: Array | None) -> Array:
+    """½ rowsᵀ diag(weights) rows."""
+    torch, m, n = _torch(), rows.shape[-2], rows.shape[-1]
+    flat = rows.reshape(-1, m, n)
+    right = flat if weights is None else weights.reshape(-1, m, 1) * flat
+    out = flat.new_empty((len(flat), n, n))
+    return torch.baddbmm(out, flat.mT, right, beta=0.0, alpha=0.5).reshape(*rows.shape[:-2], n, n)
+
+
+def subtract_products(A: Array, left: Array, right: Array) -> None:
+    """A −= left rightᵀ, in one pass."""
+    A.baddbmm_(left, right.mT, alpha=-1.0)
 
 
 def solve_right(lower: Array, B: Array) -> Array:

@@ -12,11 +12,12 @@ from compositegp.backend import (
     Indices,
     diagonals,
     fetch,
+    half_of_weighted_inverse,
     last_rows_of_inverse,
     like,
-    lower_of_weighted_inverse,
     solve_lower,
     solve_upper,
+    subtract_products,
 )
 from compositegp.composite.factors import factor_covariance
 from compositegp.composite.observations import Observations
@@ -96,7 +97,9 @@ def score(
     points = observations.rows("X", stack)
     xp = array_namespace(points)
     linearized = linearize(observations.kernel, points)
-    lower, jitter = factor_covariance(observations, stack, xp.asarray(linearized.value, copy=True))
+    needed = linearized.afresh is None or observations.weights is not None
+    value = xp.asarray(linearized.value, copy=True) if needed else linearized.value
+    lower, jitter = factor_covariance(observations, stack, value)
     columns = solve_lower(lower, observations.rows("columns", stack))
     if observations.weights is not None:
         factors = 1 / observations.rows("weights", stack)
@@ -139,7 +142,7 @@ def _first_weighted(stack: Stack) -> int:
 
 
 def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals: Array, weights: Array) -> Array:
-    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (t K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
+    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (t K_S⁻¹ − α αᵀ), up to a part that is antisymmetric.
 
     Computed from the last rows of C⁻¹ and, for the points before them, from C⁻ᵀ times the residuals. α has a column for
     each of the t outputs. Overwrites the rows.
@@ -153,10 +156,9 @@ def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals
             alpha[:, :first] += conditioned[:, : min(first, stop)]
         alphas.append(alpha)
     # K_S⁻¹ = C_S⁻ᵀ C_S⁻¹, and C_S⁻¹ is the leading part of C⁻¹: the weight of a stage is the weight of its rows.
-    cotangent = lower_of_weighted_inverse(rows, t * weights[:, first:])
-    halves = diagonals(cotangent)
-    halves *= 0.5
+    alike = t == 1 and bool((stack.row_weights[:, first:] == 1).all())
+    cotangent = half_of_weighted_inverse(rows, None if alike else t * weights[:, first:])
     for (stop, weight), alpha in zip(terms, alphas, strict=True):
         halved = 0.5 * like(weight, alpha)[:, None, None] * alpha
-        cotangent[:, :stop, :stop] -= alpha @ halved.mT
+        subtract_products(cotangent[:, :stop, :stop], alpha, halved)
     return cotangent

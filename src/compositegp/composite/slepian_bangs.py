@@ -39,7 +39,7 @@ def probed_fisher(stack: Stack, linearized: Linearized, lower: Array, rows: Arra
                 ]
             )
             vectors = rows[:, start - first : stop - first].mT @ like(2.0 * signs - 1.0, rows)
-            moved = linearized.products(xp.ones_like(lower), vectors)
+            moved = linearized.products(xp.broadcast_to(xp.ones_like(lower[:1, :1, :1]), lower.shape), vectors)
             p = moved.shape[1]
             side_by_side = xp.moveaxis(moved, 1, 2).reshape(blocks, n, p * probes)
             whitened = solve_lower(lower, side_by_side).reshape(blocks, n, p, probes)[:, :stop]

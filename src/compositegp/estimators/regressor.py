@@ -490,7 +490,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Z = read_points(self, X)
         if model.y.ndim > 1:
             raise ValueError(f"sample_field draws one output; the model has {model.y.shape[1]}. Use sample_y.")
-        found = draw_field(model.data, Z, count, seed)
+        with self._on_device():
+            found = draw_field(model.data, Z, count, seed)
         noise = new_noise(model.kernel, Z, latent, None)
         rng = np.random.default_rng([seed, 3])
         added = np.sqrt(noise)[:, None] * rng.standard_normal(found.draws.shape) if noise.any() else 0.0

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.special import ndtri
 
-from compositegp.backend import Floats, like, solve_lower
+from compositegp.backend import Floats, diagonals, fetch, like, solve_lower
 from compositegp.composite import Composite, FactoredStack, Observations, Score, factor_covariance, total_score
 from compositegp.kernels import gram
 from compositegp.learning import at_scale, maximize
@@ -189,8 +189,9 @@ def log_marginal_likelihood(data: Observations, factored: FactoredStack) -> floa
     Coefficients with a flat prior give the restricted likelihood. Those that were estimated from other data are known.
     """
     q, t = data.basis.shape[1], data.n_outputs
-    functions, targets = factored.innovations[0, :, :q], factored.innovations[0, :, q:]
-    determinant = -t * float(np.log(np.diagonal(factored.lower[0])).sum())
+    innovations = fetch(factored.innovations)[0]
+    functions, targets = innovations[:, :q], innovations[:, q:]
+    determinant = -t * float(np.log(fetch(diagonals(factored.lower))).sum())
     known = data.mean.coefficients
     if isinstance(known, Estimated):
         targets = targets - functions @ check_coefficients(known.coefficients, q)

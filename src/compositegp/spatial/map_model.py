@@ -9,18 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
-from compositegp.learning import CompositeLikelihood
 from compositegp.means import Basis, LinearIn
 from compositegp.prediction import PredictionMethod
 from compositegp.predictive import LogTarget
 from compositegp.spatial.description import describe
 from compositegp.spatial.families import map_kernels
-
-_MANY = (
-    20_000  # observations from which learning stops at a rougher tolerance: amplitude and range of a field that is
-)
-# wide against its data are known badly, and hardly matter to predictions
-_FINE, _ROUGH = 0.03, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +109,6 @@ def new_regressor(
         mean=Basis(LinearIn(drift)) if drift else "constant",
         target_transform="log" if log else None,
         prediction=prediction,
-        learning=CompositeLikelihood(tolerance=_ROUGH if len(y) > _MANY else _FINE),
         random_state=random_state,
         n_jobs=n_jobs,
     )
