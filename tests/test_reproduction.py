@@ -70,7 +70,7 @@ def test_the_verdicts_about_fields(tmp_path):
         ]
         assert found[text] == ("agrees" if min(ratios) > 1 and max(ratios) < 1.5 else "differs")
     every = pd.read_csv(tmp_path / "spatial_predictions.csv")
-    squares = (every.pivot_table("mean", ["realisation", "x1", "x2"], "method") ** 0).count()
+    squares = (every.pivot_table("mean", ["realization", "x1", "x2"], "method") ** 0).count()
     assert (squares == 30 * 64).all()
     gap = every[every["method"] == "CGP, 4 tiles"]["mean"].to_numpy() - every[every["method"] == "GP"]["mean"]
     assert np.mean(np.square(gap)) == pytest.approx(table.loc["CGP, 4 tiles", "excess error, measured"], rel=1e-3)

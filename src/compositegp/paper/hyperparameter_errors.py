@@ -35,7 +35,7 @@ _COLUMNS = (
 )
 _SETTING = (
     "A series of N = {n:,} unit steps with covariance α² exp(−τ²/θ²), α = 1, θ = 2, in segments of 50, 100 and 200: "
-    "maximum likelihood in each, averaged by Fisher information; {draws} realisations. Errors are relative (of the "
+    "maximum likelihood in each, averaged by Fisher information; {draws} realizations. Errors are relative (of the "
     "logarithm)."
 )
 

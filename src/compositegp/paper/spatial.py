@@ -24,7 +24,7 @@ _SETTING = (
     "A Gaussian random field on a {side} × {side} grid, α = 1, θ₁ = θ₂ = 8 (noise variance 1e-6), drawn by circulant "
     "embedding; a {box} × {box} box in the middle is held out ({count} points; the paper says 512, which a grid of "
     "4,096 less 3,840 does not leave). CGP with K segments, FITC with {inducing} inducing points on a grid; "
-    "data-averaged errors over {draws} realisations, and the closed form of `analysis`. The paper does not say how its "
+    "data-averaged errors over {draws} realizations, and the closed form of `analysis`. The paper does not say how its "
     "segments are made: four ways are tried, and its pictures are drawn for square tiles."
 )
 _SCHEMES = ("tiles", "sequential", "interleaved", "random")
@@ -80,7 +80,7 @@ def run(
     means, variances, seconds, reports = {}, {}, {}, {}
     for number, method in enumerate(methods):
         seconds[method.name] = min(_seconds(kernel, X, ys[0], Z, method) for _ in range(3))
-        # All realisations in one call: they share their factorizations.
+        # All realizations in one call: they share their factorizations.
         belief = factorize(kernel, X, ys.T, method.composite).posterior(Z, inducing=method.inducing)
         means[method.name], variances[method.name] = belief.mean.T, belief.variance
         reports[method.name] = compare(kernel, X, Z, method.composite, inducing=method.inducing)
@@ -108,7 +108,7 @@ def run(
     draw_predictions(picture(out, "spatial.png"), shown, first, variances, zs[0], box)
     draw_errors(picture(out, "spatial_errors.png"), shown[1:], means, reports, box)
     experiment.pictures = [
-        ("spatial_field.png", "a realisation: the points in the red box are held out, dots are inducing points"),
+        ("spatial_field.png", "a realization: the points in the red box are held out, dots are inducing points"),
         ("spatial.png", "means and variances in the box"),
         ("spatial_errors.png", "data-averaged excess error: measured above, closed form below"),
     ]
@@ -241,7 +241,7 @@ def _write_predictions(
     variances: dict[str, Floats],
     reports: dict[str, Report],
 ) -> None:
-    """What the pictures show for each point of the box, and the means of every realisation."""
+    """What the pictures show for each point of the box, and the means of every realization."""
     tables, every = [], []
     places = {"x1": Z[:, 0], "x2": Z[:, 1]}
     for name, found in means.items():
@@ -253,7 +253,7 @@ def _write_predictions(
             pd.DataFrame(
                 {
                     "method": name,
-                    "realisation": np.repeat(np.arange(draws), points),
+                    "realization": np.repeat(np.arange(draws), points),
                     "x1": np.tile(Z[:, 0], draws),
                     "x2": np.tile(Z[:, 1], draws),
                     "truth": zs.ravel(),

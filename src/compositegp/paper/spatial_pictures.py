@@ -10,7 +10,7 @@ from compositegp.plotting import style
 
 
 def draw_field(path: Path, field: Floats, Z: Floats, inducing: Floats) -> None:
-    """A realisation, the box that is held out and the inducing points."""
+    """A realization, the box that is held out and the inducing points."""
     figure, axes = style.figure(size=(5.4, 4.4))
     drawn = axes.contourf(field.T, levels=20, cmap="viridis")
     corner, extent = Z.min(axis=0) - 0.5, np.ptp(Z, axis=0) + 1
