@@ -15,7 +15,7 @@ from compositegp.composite import Composite, Observations, Score, Stack, batches
 from compositegp.kernels import DataScale, gram
 from compositegp.learning.fisher_scoring import Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
-from compositegp.learning.problem import LearningProblem
+from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
 from compositegp.learning.warm_starts import refined, warm_starts
@@ -26,8 +26,9 @@ _FEWEST_BLOCKS = 4  # blocks that are read, at least
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
 _FIRST_SHARE = 4  # one block in this many is read in the first round
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
-_MOST_PROBES = 64  # random vectors in one block, at most
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
+_CHEAP_GAIN = 1e-3  # the same, where steps are cheap
+_CHEAP_EVALUATIONS = 30  # of each candidate, at most, where they are cheap
 _FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
 _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
@@ -144,9 +145,7 @@ class FixedTerms:
 
     def score(self, kernel: Kernel, coefficients: Floats) -> Score:
         """Log likelihood, gradient and Fisher information of all the blocks."""
-        each = int(np.clip(-(-_PROBES // self.reading.n_blocks), 1, _MOST_PROBES))
-        problem = self._problem
-        found = self.reading.score(kernel, coefficients, probes=each, seed=problem.seed, n_jobs=problem.n_jobs)
+        found = self._problem.score(self.reading, kernel, coefficients, _PROBES)
         self.n_points = found.n_points
         return found
 
@@ -279,7 +278,8 @@ class _Candidate:
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
         self.terms, self.score, self.last_gain = terms, None, 0.0
-        last = self.n_evaluations + most
+        cheap = is_cheap(terms.reading)
+        last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
             if self.n_evaluations >= last:
@@ -293,7 +293,9 @@ class _Candidate:
                 self.last_gain = now.score.log_likelihood - self.score.log_likelihood
             self.theta, self.coefficients, self.score = now.theta, now.coefficients, now.score
             short = behind - _HOPELESS * terms.n_points - now.score.log_likelihood
-            if not first and _UNFORESEEN * max(self.last_gain, promised_gain(now, self.kernel.bounds)) < short:
+            if cheap or first or short <= 0:
+                return
+            if _UNFORESEEN * max(self.last_gain, promised_gain(now, self.kernel.bounds)) < short:
                 raise _Enough
 
         try:
@@ -302,7 +304,7 @@ class _Candidate:
                 self.theta,
                 self.coefficients,
                 self.kernel.bounds,
-                gain_tolerance=gain,
+                gain_tolerance=_CHEAP_GAIN if cheap else gain,
                 report=report,
                 begin=begin,
             )

@@ -11,11 +11,8 @@ from compositegp.kernels import DataScale, metric, noise_variance
 from compositegp.learning.starting_values import starting_kernel, starting_points
 
 _LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
-_MOVES = (
-    (1.39, 0.69),
-    (1.39, 0.35),
-    (0.69, 0.17),
-)  # of the logs of amplitudes and length scales, by which a start is refined
+# Changes of log amplitudes and of log length scales, by which a start is refined.
+_MOVES = ((1.39, 0.69), (1.39, 0.35), (0.69, 0.17))
 _WIDE = 3.0  # variance of a kernel, over that of the data, from which another kernel may begin with less
 _MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with; with nearly all of it, it would keep it
 
