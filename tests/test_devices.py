@@ -32,6 +32,7 @@ from compositegp import (
 from compositegp.backend import (
     SingularMatrixError,
     cholesky,
+    cholesky_and_inverse,
     cholesky_of_complement,
     current_device,
     fetch,
@@ -115,6 +116,27 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(fetch(found), changed - left @ B.transpose(0, 2, 1), rtol=0, atol=1e-12)
         rows = rng.normal(size=(3, 4, n))
         np.testing.assert_allclose(fetch(solve_right(send(C[0]), send(rows))) @ C[0].T, rows, rtol=0, atol=1e-8)
+
+    @pytest.mark.parametrize("n", [1, 40, 65, 200])
+    @pytest.mark.parametrize("noise", [1e-1, 1e-4, 1e-9])
+    def test_factors_and_inverses_are_found_together(self, n, noise, rng, device):
+        X = rng.uniform(size=(3, n, 2))
+        A = np.stack([RBF(0.5)(x) + noise * np.eye(n) for x in X])
+        (lower, jitter), inverse = cholesky_and_inverse(send(A.copy()))
+        C, found = np.tril(fetch(lower)), fetch(inverse)
+        assert not jitter.any()
+        np.testing.assert_allclose(C @ C.transpose(0, 2, 1), A, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(found, np.tril(found))
+        np.testing.assert_allclose(
+            found @ C, np.broadcast_to(np.eye(n), A.shape), rtol=0, atol=1e-13 / np.sqrt(noise)
+        )
+        assert np.log(np.diagonal(C, axis1=1, axis2=2)).sum() == pytest.approx(
+            np.linalg.slogdet(A)[1].sum() / 2, abs=1e-11 / noise
+        )
+        A[1] = 1.0
+        (_, jitter), _ = cholesky_and_inverse(send(A))
+        assert jitter[0] == jitter[2] == 0
+        assert (jitter[1] > 0) == (n > 1)
 
     def test_a_singular_matrix_gets_jitter_and_an_indefinite_one_is_named(self, rng, device):
         A = np.stack([np.eye(40), np.ones((40, 40)), 2 * np.eye(40)])
