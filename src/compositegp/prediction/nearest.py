@@ -68,8 +68,8 @@ class Nearest(PredictionMethod):
         nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02.
     group_size : int, optional
         Test points that share their nearest observations, at most. By default 32 in up to four columns (fewer where
-        they are not close together), and in more columns 8 where a few groups show that sharing costs less than 0.01
-        nats of log score, else 1.
+        they are not close together). In more columns 8 or 16, with up to twice as many observations, where a few groups
+        show that sharing costs no more than 0.001 nats of log score, else 1.
     local_mean : bool or "auto"
         For a mean whose coefficients are learned: whether they vary from one neighborhood to another. ``auto``: as much
         as the data say; the coefficients of a neighborhood are N(β₀, T), with T learned (0 is the same mean
@@ -253,7 +253,7 @@ class ExactPredictor(Predictor):
         if self._calibration is None:
             return found
         near = self._fitted.search.nearest(Z, min(len(self.data.X), max(WINDOWS)), n_jobs)
-        return Surrounded(*found, self._cached_precision.around(near))
+        return Surrounded(*found, self._cached_precision.around(near, n_jobs))
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
         """Means alone, which need no solve."""

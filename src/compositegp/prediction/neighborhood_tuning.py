@@ -275,7 +275,7 @@ def exact_held_out_predictions(
     for number, (most, skips) in enumerate(((n // _SHARE, _near_skips(held)), (_EXACT_FAR_POINTS, (held,)))):
         rows = _chosen(n, max(most, _ENOUGH) if number == 0 else most, seed + number)
         near = search.around(rows, 0, min(n - 1, max(skips) + max(WINDOWS)), n_jobs)[:, ::-1]
-        for skip, part in zip(skips, precision.without(rows, near, skips), strict=True):
+        for skip, part in zip(skips, precision.without(rows, near, skips, n_jobs), strict=True):
             found.append(HeldOutPart(rows, skip, search.distances(rows, near[:, skip]), part))
     return found
 
