@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compositegp.backend import Booleans, Floats
+from compositegp.backend import Floats
 from compositegp.prediction import PredictionMethod
 from compositegp.spatial.grid import Grid, Window
 from compositegp.spatial.map_model import MapModel, check_targets, fit_regressor, new_regressor
-from compositegp.spatial.mirrored_gaps import MIRRORS, is_useful, mirrored_gaps
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,7 +22,6 @@ def learn_from_raster(
     values: Any,
     grid: Grid,
     n_observed: int,
-    cells: Any,
     *,
     log: bool,
     kernel: Any,
@@ -42,8 +40,6 @@ def learn_from_raster(
     grid : Grid
     n_observed : int
         Observed cells.
-    cells : True, or boolean array of the grid's shape
-        Cells that are to be filled, where they are missing.
     log, kernel, prediction, random_state, n_jobs
         As for `fill`.
     """
@@ -65,8 +61,7 @@ def learn_from_raster(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    held_out = _held_out(values, cells, grid, regions) if n_observed < np.prod(grid.shape) else None
-    fit_regressor(regressor, X, y, None, kernel is None, held_out)
+    fit_regressor(regressor, X, y, None, kernel is None)
     notes = (
         [] if len(y) == n_observed else [f"Learned from {len(y)} of {n_observed} observed cells, in whole regions."]
     )
@@ -96,20 +91,6 @@ def _chosen_regions(values: Any, grid: Grid, n_observed: int, random_state: int)
         if total >= LEARNED:
             break
     return chosen
-
-
-def _held_out(values: Any, cells: Any, grid: Grid, regions: list[Window]) -> Booleans | None:
-    """Which of the observed cells of some regions are under mirrored gaps: shape (n,); None where these are no use."""
-    for mirror in MIRRORS:
-        parts = []
-        for window in regions:
-            hidden = mirrored_gaps(values, cells, grid, window, mirror)
-            observed = np.asarray(values[window], dtype=np.float64)
-            parts.append(observed_of(np.where(np.isnan(observed), np.nan, hidden), grid, window)[1] > 0)
-        found = np.concatenate(parts)
-        if is_useful(found):
-            return found
-    return None
 
 
 def observed_in(values: Any, grid: Grid, window: Window, chosen: Any = True) -> tuple[Floats, Floats]:
