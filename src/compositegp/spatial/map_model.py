@@ -115,11 +115,7 @@ def new_regressor(
 
 
 def fit_regressor(
-    regressor: CompositeGPRegressor,
-    X: Floats,
-    y: Floats,
-    noise_variance: Floats | None,
-    automatic: bool,
+    regressor: CompositeGPRegressor, X: Floats, y: Floats, noise_variance: Floats | None, automatic: bool
 ) -> None:
     """Fit a regressor of a field.
 

@@ -46,9 +46,7 @@ def learn_from_raster(
     name = str(array.name or "the raster")
     if n_observed < 3:
         check_targets(np.zeros(n_observed), False, name)
-    regions = _chosen_regions(values, grid, n_observed, random_state)
-    parts = [observed_in(values, grid, window) for window in regions]
-    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    X, y = _sample(values, grid, n_observed, random_state)
     check_targets(y, log, name)
     regressor = new_regressor(
         y,
@@ -79,18 +77,20 @@ def learn_from_raster(
     )
 
 
-def _chosen_regions(values: Any, grid: Grid, n_observed: int, random_state: int) -> list[Window]:
-    """All the regions of a raster or, where its observed cells are many, some whole ones, so that distances stay."""
+def _sample(values: Any, grid: Grid, n_observed: int, random_state: int) -> tuple[Floats, Floats]:
+    """Observed cells as points and targets: all of them, or those of some whole regions, so that distances stay."""
     regions = _regions(grid)
-    if n_observed <= LEARNED:
-        return regions
-    chosen, total = [], 0
-    for number in np.random.default_rng(random_state).permutation(len(regions)):
-        chosen.append(regions[number])
-        total += len(observed_in(values, grid, regions[number])[1])
-        if total >= LEARNED:
+    if n_observed > LEARNED:
+        regions = [regions[number] for number in np.random.default_rng(random_state).permutation(len(regions))]
+    points, targets, total = [], [], 0
+    for window in regions:
+        if total >= LEARNED and n_observed > LEARNED:
             break
-    return chosen
+        X, y = observed_in(values, grid, window)
+        points.append(X)
+        targets.append(y)
+        total += len(y)
+    return np.concatenate(points), np.concatenate(targets)
 
 
 def observed_in(values: Any, grid: Grid, window: Window, chosen: Any = True) -> tuple[Floats, Floats]:
