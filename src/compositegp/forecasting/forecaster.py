@@ -132,12 +132,12 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self.search = search
         self.n_jobs = n_jobs
 
-    def fit(self, y: pd.Series | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
+    def fit(self, y: pd.Series | pd.DataFrame | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
         """Learn from a series.
 
         Parameters
         ----------
-        y : pandas Series with a DatetimeIndex, or Observed
+        y : pandas Series with a DatetimeIndex, DataFrame of one column, or Observed
             NaN is "not observed". The same instant is never counted twice where the clocks change.
         X : pandas DataFrame with the same index, optional
             Further columns whose future is known. They may be missing in part.
@@ -235,7 +235,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         )
 
     def update(
-        self, y: pd.Series | Observed, X: pd.DataFrame | None = None, *, late: str = "error"
+        self, y: pd.Series | pd.DataFrame | Observed, X: pd.DataFrame | None = None, *, late: str = "error"
     ) -> "CompositeGPForecaster":
         """Take in new observations.
 
