@@ -25,7 +25,15 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, covariances, cut_windows
-from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, standard_errors, sum_of
+from compositegp.forecasting.memory import (
+    Memory,
+    learn_memory,
+    memory_kernel,
+    standard_errors,
+    sum_of,
+    whole_kernel,
+)
+from compositegp.forecasting.whole_past import WholePast
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 _STEPS = 24  # of a horizon that are learned from; with more steps every second, third, … is taken
@@ -35,7 +43,9 @@ _CHOICE_SHARE = 0.5  # of those: the latest ones, whose forecasts choose the mod
 _FEWEST_WINDOWS, _INCOMPLETE = 40, 30  # complete windows that suffice; incomplete ones that are taken otherwise
 _OVERLAP_BELOW = 150  # windows: with fewer, horizons overlap
 _REFITS = 40  # of the coefficients, over the windows that are forecast
-_WORTH = 0.002  # nats a value for which a more complex model is taken
+_WHOLE = 500  # steps of a short series: forecasts are made from all of it
+_LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
+_FREEDOM = 1.0  # of the hyper-parameters of a short series
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +89,16 @@ class Task(NamedTuple):
     n_neighbors: int = 672
 
     @property
+    def is_whole(self) -> bool:
+        """Whether forecasts are made from all of the series."""
+        return len(self.grid.values) <= min(_WHOLE, self.n_neighbors)
+
+    @property
     def geometry(self) -> Geometry:
         """Lags and steps of its windows."""
         reach = min(self.rhythm.reach, max(len(self.grid.values) // 3, 2))
+        if self.is_whole:
+            reach = len(self.grid.values)
         return Geometry(past_lags(reach, self.n_neighbors), np.arange(self.block))
 
     @property
@@ -145,6 +162,8 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
     rounds : int
         Turns.
     """
+    if task.is_whole:
+        return _learn_from_whole_past(task, candidate)
     y = _targets(task.grid.values, candidate.transform)
     center, known = float(np.nanmean(y)), np.isfinite(y)
     y = y - center
@@ -191,10 +210,32 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
     return found
 
 
+def _learn_from_whole_past(task: Task, candidate: Candidate) -> Learned:
+    """Learn a candidate of a short series by its likelihood, and score the forecasts of its later part."""
+    y = _targets(task.grid.values, candidate.transform)
+    center, variance, size = float(np.nanmean(y)), float(np.nanvar(y)), len(y)
+    functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
+    past = WholePast(y - center, functions, variance)
+    parts = whole_kernel(candidate.memory, task.patterns, task.block, size, variance)
+    kernel = learn_memory(sum_of(list(parts.values())), [past], freedom=_FREEDOM).kernel
+    k = covariances(kernel, size)
+    first = min(round(_LEARNED_FROM * size), size - task.block)
+    errors, spread = past.forecasts(k, task.block)
+    forecasts = Forecasts(errors[first:], spread[first:])
+    steps = np.broadcast_to(np.arange(task.block), errors[first:].shape)
+    at = (np.arange(first, len(errors))[:, None] + steps).ravel()
+    scale, recent, score = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
+    information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
+    return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, forecasts)
+
+
 def errors_of_memory(task: Task, learned: Learned) -> Floats:
     """Relative standard errors of the kernel's hyper-parameters, shape (p,)."""
     y = _targets(task.grid.values, learned.candidate.transform) - learned.center
     effects = replace(task.effects, effects=learned.candidate.effects)
+    if task.is_whole:
+        past = WholePast(y, effects(task.grid.points), learned.information.prior_variance)
+        return standard_errors(learned.kernel, [past])
     residuals = y - effects(task.grid.points) @ learned.estimate.mean
     stride = max(1, -(-task.block // _STEPS))
     steps = Geometry(task.geometry.lags, task.geometry.steps[stride // 2 :: stride])
@@ -250,4 +291,5 @@ def _calibrate(
     location = y[at][there] - forecasts.errors.ravel()[there]
     found = PredictiveDistribution(location, spread, candidate.transform, scale.family)
     scores = found.logpdf(task.grid.values[at][there])
-    return scale, recent[-1], float(scores[-int(_CHOICE_SHARE * len(scores)) :].mean())
+    share = 1.0 if task.is_whole else _CHOICE_SHARE
+    return scale, recent[-1], float(scores[-max(int(share * len(scores)), 1) :].mean())
