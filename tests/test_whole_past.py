@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal
+
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.forecasting.horizon_terms import covariances
 from compositegp.forecasting.memory import Memory, learn_memory, sum_of, whole_kernel
 from compositegp.forecasting.whole_past import WholePast
-from scipy.optimize import approx_fprime
-from scipy.stats import multivariate_normal
 
 SIZE, HORIZON = 40, 5
 

@@ -106,7 +106,11 @@ def whole_kernel(
     >>> list(whole_kernel(Memory(None, 1.5, 0.5), {"year": 12.0}, 12.0, 120, 1.0))
     ['medium memory', 'long memory', 'year pattern', 'noise']
     """
-    lengths = {"short memory": block / 4, "medium memory": max(2 * block, size / 4), "long memory": max(4 * block, size / 2)}
+    lengths = {
+        "short memory": block / 4,
+        "medium memory": max(2 * block, size / 4),
+        "long memory": max(4 * block, size / 2),
+    }
     shares = {"short memory": 0.01, "medium memory": 0.09, "long memory": 0.09}
     parts: dict[str, Kernel] = {}
     for (name, length), nu in zip(lengths.items(), memory[:3], strict=True):
@@ -192,7 +196,9 @@ def learn_memory(
     count, reach = sum(one.count for one in windows), max(one.reach for one in windows)
     begin = kernel.theta
     names = [one.name for one in kernel.hyperparameters if not one.fixed]
-    spread = freedom * np.array([3.0 if name.endswith(("constant_value", "noise_level")) else 1.0 for name in names])
+    spread = freedom * np.array(
+        [3.0 if name.endswith(("constant_value", "noise_level")) else 1.0 for name in names]
+    )
 
     def objective(theta: Floats) -> tuple[float, Floats]:
         trial = kernel.clone_with_theta(theta)

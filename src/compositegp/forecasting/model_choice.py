@@ -130,7 +130,9 @@ def choose_model(
     for stage in (_with_histories, _without_effects, other_memories) if search else ():
         changes = list(stage(best.candidate, histories, fixed))
         tried = run(
-            delayed(partial(learn_candidate, rounds=1))(task, change, None if stage is other_memories else best.kernel)
+            delayed(partial(learn_candidate, rounds=1))(
+                task, change, None if stage is other_memories else best.kernel
+            )
             for _, change in changes
         )
         gains = {name: one.score - best.score for (name, _), one in zip(changes, tried, strict=True)}

@@ -43,7 +43,8 @@ _CHOICE_SHARE = 0.5  # of those: the latest ones, whose forecasts choose the mod
 _FEWEST_WINDOWS, _INCOMPLETE = 40, 30  # complete windows that suffice; incomplete ones that are taken otherwise
 _OVERLAP_BELOW = 150  # windows: with fewer, horizons overlap
 _REFITS = 40  # of the coefficients, over the windows that are forecast
-_WHOLE = 500  # steps of a short series: forecasts are made from all of it
+_WHOLE = 672  # steps of a short series: forecasts are made from all of it
+_LATEST = 300  # of them, from which its kernel is learned
 _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
 _FREEDOM = 1.0  # of the hyper-parameters of a short series
 
@@ -217,7 +218,7 @@ def _learn_from_whole_past(task: Task, candidate: Candidate) -> Learned:
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
     past = WholePast(y - center, functions, variance)
     parts = whole_kernel(candidate.memory, task.patterns, task.block, size, variance)
-    kernel = learn_memory(sum_of(list(parts.values())), [past], freedom=_FREEDOM).kernel
+    kernel = learn_memory(sum_of(list(parts.values())), [past.latest(_LATEST)], freedom=_FREEDOM).kernel
     k = covariances(kernel, size)
     first = min(round(_LEARNED_FROM * size), size - task.block)
     errors, spread = past.forecasts(k, task.block)
@@ -235,7 +236,7 @@ def errors_of_memory(task: Task, learned: Learned) -> Floats:
     effects = replace(task.effects, effects=learned.candidate.effects)
     if task.is_whole:
         past = WholePast(y, effects(task.grid.points), learned.information.prior_variance)
-        return standard_errors(learned.kernel, [past])
+        return standard_errors(learned.kernel, [past.latest(_LATEST)])
     residuals = y - effects(task.grid.points) @ learned.estimate.mean
     stride = max(1, -(-task.block // _STEPS))
     steps = Geometry(task.geometry.lags, task.geometry.steps[stride // 2 :: stride])

@@ -48,6 +48,10 @@ class WholePast:
         """Number of values that are known."""
         return int(np.isfinite(self.values).sum())
 
+    def latest(self, count: int) -> "WholePast":
+        """The latest values alone."""
+        return WholePast(self.values[-count:], self.functions[-count:], self.prior_variance)
+
     def score(self, k: Floats) -> tuple[float, Floats]:
         """The log likelihood, and its derivative in the covariances k by lag: a number, shape (N,)."""
         factor, z = self._factored(k)
@@ -60,7 +64,7 @@ class WholePast:
         return value, np.asarray(slope)
 
     def log_scores(self, k: Floats) -> Floats:
-        """log p(y_i | all before) of each value that is known, shape (count,)."""
+        """Log scores p(y_i | all before) of each value that is known, shape (count,)."""
         return self._one_step(*self._factored(k))
 
     def forecasts(self, k: Floats, horizon: int) -> Forecasts:
