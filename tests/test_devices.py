@@ -32,6 +32,7 @@ from compositegp import (
 from compositegp.backend import (
     SingularMatrixError,
     cholesky,
+    cholesky_and_inverse,
     cholesky_of_complement,
     current_device,
     fetch,
@@ -115,6 +116,27 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(fetch(found), changed - left @ B.transpose(0, 2, 1), rtol=0, atol=1e-12)
         rows = rng.normal(size=(3, 4, n))
         np.testing.assert_allclose(fetch(solve_right(send(C[0]), send(rows))) @ C[0].T, rows, rtol=0, atol=1e-8)
+
+    @pytest.mark.parametrize("n", [1, 40, 65, 200])
+    @pytest.mark.parametrize("noise", [1e-1, 1e-4, 1e-9])
+    def test_factors_and_inverses_are_found_together(self, n, noise, rng, device):
+        X = rng.uniform(size=(3, n, 2))
+        A = np.stack([RBF(0.5)(x) + noise * np.eye(n) for x in X])
+        (lower, jitter), inverse = cholesky_and_inverse(send(A.copy()))
+        C, found = np.tril(fetch(lower)), fetch(inverse)
+        assert not jitter.any()
+        np.testing.assert_allclose(C @ C.transpose(0, 2, 1), A, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(found, np.tril(found))
+        np.testing.assert_allclose(
+            found @ C, np.broadcast_to(np.eye(n), A.shape), rtol=0, atol=1e-13 / np.sqrt(noise)
+        )
+        assert np.log(np.diagonal(C, axis1=1, axis2=2)).sum() == pytest.approx(
+            np.linalg.slogdet(A)[1].sum() / 2, abs=1e-11 / noise
+        )
+        A[1] = 1.0
+        (_, jitter), _ = cholesky_and_inverse(send(A))
+        assert jitter[0] == jitter[2] == 0
+        assert (jitter[1] > 0) == (n > 1)
 
     def test_a_singular_matrix_gets_jitter_and_an_indefinite_one_is_named(self, rng, device):
         A = np.stack([np.eye(40), np.ones((40, 40)), 2 * np.eye(40)])
@@ -333,6 +355,46 @@ def test_estimator_predicts_the_same_on_every_back_end(prediction, rng, device):
             np.testing.assert_allclose(
                 copy.set_params(device=None).predict(Z, return_std=True), theirs, rtol=0, atol=1e-6
             )
+
+
+@pytest.mark.parametrize("d", [2, 6])
+def test_groups_of_test_points_are_predicted_the_same_on_every_back_end(d, rng, device):
+    """Points that share their neighbors: close together in two columns, and tried out in six."""
+    X = rng.uniform(size=(700, d))
+    y, Z = np.sin(3 * X).sum(axis=1) + 0.1 * rng.normal(size=700), 0.2 + 0.3 * rng.uniform(size=(300, d))
+    kernel = 1.0 * RBF(np.full(d, 2.0)) + WhiteKernel(0.01)
+    found = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(60), device=device).fit(X, y)
+    with use_device(None):
+        expected = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(60)).fit(X, y)
+        theirs = expected.predict(Z, return_std=True)
+    np.testing.assert_allclose(found.predict(Z, return_std=True), theirs, rtol=0, atol=1e-6)
+
+
+def test_hyperparameters_are_mixed_on_the_device(rng, device):
+    X = rng.uniform(0, 6, size=(40, 1))
+    y, Z = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40), np.linspace(0, 6, 9)[:, None]
+    kernel = 1.0 * RBF() + WhiteKernel()
+    model = CompositeGPRegressor(kernel, device=device).fit(X, y)
+    mean, std = model.predict(Z, return_std=True)
+    members = model._model.predictor.members
+    assert len(members) > 1
+    assert isinstance(members[0].factored.lower, np.ndarray) == (device is None)
+    with use_device(None):
+        expected = CompositeGPRegressor(kernel).fit(X, y)
+        np.testing.assert_allclose(mean, expected.predict(Z), rtol=0, atol=0.01)
+        np.testing.assert_allclose(std, expected.predict(Z, return_std=True)[1], rtol=0.05)
+        joint = expected.predict(Z[:3], return_cov=True)[1]
+    np.testing.assert_allclose(model.predict(Z[:3], return_cov=True)[1], joint, rtol=0.1, atol=1e-4)
+
+
+def test_averages_of_segments_are_the_same_on_every_back_end(rng, device):
+    X = rng.uniform(0, 6, size=(120, 1))
+    kernel = 1.0 * RBF(0.8) + WhiteKernel(0.1)
+    y = np.linalg.cholesky(kernel(X)) @ rng.normal(size=120)
+    found = learn(kernel, X, y, segment(X, 60), learning="fisher_average")
+    with use_device(None):
+        expected = learn(kernel, X, y, segment(X, 60), learning="fisher_average")
+    np.testing.assert_allclose(found.theta, expected.theta, rtol=0, atol=1e-3)
 
 
 def test_a_saved_model_does_not_ask_for_the_device(rng, device, tmp_path):

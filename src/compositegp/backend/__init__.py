@@ -38,6 +38,7 @@ from compositegp.backend.inverse_information import (
 )
 from compositegp.backend.linear_algebra import (
     cholesky,
+    cholesky_and_inverse,
     cholesky_of_complement,
     half_of_weighted_inverse,
     invert_lower,
@@ -69,6 +70,7 @@ __all__ = [
     "batch_elements",
     "blas_threads_for",
     "cholesky",
+    "cholesky_and_inverse",
     "cholesky_of_complement",
     "current_device",
     "diagonals",

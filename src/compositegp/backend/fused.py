@@ -71,7 +71,7 @@ def _of_pairs(X: Array, Y: Array | None, smoothness: int) -> Array:
     count = math.prod(X.shape[:-2]) * -(-n // _TILE) * -(-m // _TILE)
     if count:
         _programs().gram[(count,)](
-            X, other, out, n, m, m * d if other.ndim > 2 else 0, d, smoothness, Y is None, _TILE
+            X, other, out, n, m, m * d if other.ndim > 2 else 0, smoothness, d, Y is None, _TILE
         )
     return out
 
@@ -101,7 +101,7 @@ def radial_products(X: Array, smoothness: float, weights: Array, vectors: Array)
     if count:
         columns = max(2, 1 << (d - 1).bit_length())
         _programs().products[(count,)](
-            X, weights, vectors, out, n, m, *weights.stride(), d, _SMOOTHNESS[smoothness], columns, _TILE
+            X, weights, vectors, out, n, m, *weights.stride(), _SMOOTHNESS[smoothness], d, columns, _TILE
         )
     return out
 

@@ -13,21 +13,23 @@ FEW_COLUMNS = tl.constexpr(16)  # of the points, up to which loops over them are
 
 
 @triton.jit
-def profile(s, SMOOTHNESS: tl.constexpr):
-    """φ(s) and −2 φ′(s): see `Profile` in the kernels. A smoothness of −1 leaves s as it is."""
-    if SMOOTHNESS < 0:
-        value = s
-        slope = s
-    elif SMOOTHNESS == 0:  # Gaussian
+def profile(s, smoothness):
+    """φ(s) and −2 φ′(s): see `Profile` in the kernels. A smoothness of −1 leaves s as it is.
+
+    The smoothness is looked at when the program runs, so that there is one program to compile for all of them.
+    """
+    value = s
+    slope = s
+    if smoothness == 0:  # Gaussian
         value = tl.exp(-0.5 * s)
         slope = value
-    else:
+    if smoothness > 0:
         r = tl.sqrt(s)
         decay = tl.exp(-r)
-        if SMOOTHNESS == 1:
+        if smoothness == 1:
             value = decay
             slope = tl.where(r > 0, decay / tl.where(r > 0, r, 1.0), 0.0)
-        elif SMOOTHNESS == 3:
+        elif smoothness == 3:
             value = (1.0 + r) * decay
             slope = decay
         else:
@@ -58,7 +60,7 @@ def squares(X, Y, rows, columns, n, m, d: tl.constexpr):
     return s
 
 
-@triton.jit(do_not_specialize=["y_block"])
+@triton.jit(do_not_specialize=["y_block", "smoothness"])
 def gram(
     X,
     Y,
@@ -66,8 +68,8 @@ def gram(
     n,
     m,
     y_block,
+    smoothness,
     d: tl.constexpr,
-    SMOOTHNESS: tl.constexpr,
     SYMMETRIC: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -79,7 +81,7 @@ def gram(
         return
     rows, columns = i * TILE + tl.arange(0, TILE), j * TILE + tl.arange(0, TILE)
     s = squares(X + block * n * d, Y + block * y_block, rows, columns, n, m, d)
-    value, _ = profile(s, SMOOTHNESS)
+    value, _ = profile(s, smoothness)
     matrix = out + block * n * m
     inside = (rows < n)[:, None] & (columns < m)[None, :]
     tl.store(matrix + rows[:, None] * m + columns[None, :], value, mask=inside)
@@ -88,7 +90,7 @@ def gram(
         tl.store(matrix + columns[:, None] * m + rows[None, :], tl.trans(value), mask=inside)
 
 
-@triton.jit(do_not_specialize=["n_vectors", "weight_block"])
+@triton.jit(do_not_specialize=["n_vectors", "weight_block", "smoothness"])
 def products(
     X,
     weights,
@@ -99,8 +101,8 @@ def products(
     weight_block,
     weight_row,
     weight_column,
+    smoothness,
     d: tl.constexpr,
-    SMOOTHNESS: tl.constexpr,
     COLUMNS: tl.constexpr,
     TILE: tl.constexpr,
 ):
@@ -116,7 +118,7 @@ def products(
     of_slope = tl.zeros((TILE, COLUMNS), dtype=tl.float64)
     for start in range(0, n, TILE):
         columns = start + tl.arange(0, TILE)
-        value, slope = profile(squares(points, points, rows, columns, n, n, d), SMOOTHNESS)
+        value, slope = profile(squares(points, points, rows, columns, n, n, d), smoothness)
         inside = (rows < n)[:, None] & (columns < n)[None, :]
         places = block * weight_block + rows[:, None] * weight_row + columns[None, :] * weight_column
         weight = tl.load(weights + places, mask=inside, other=0.0)

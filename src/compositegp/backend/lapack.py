@@ -134,6 +134,12 @@ def solve_upper(lower: Floats, B: Floats) -> Floats:
     return solved
 
 
+def cholesky_and_inverse(A: Floats) -> tuple[Factor, Floats]:
+    """Cholesky factors, and their inverses in other arrays."""
+    factor = cholesky(A)
+    return factor, invert_lower(factor.lower.copy())
+
+
 def half_of_weighted_inverse(rows: Floats, weights: Floats | None) -> Floats:
     """Lower triangles of rowsᵀ diag(weights) rows with half of the diagonals, in place if `rows` has all the rows."""
     weights = np.ones(rows.shape[:-1]) if weights is None else weights

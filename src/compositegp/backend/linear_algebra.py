@@ -35,6 +35,21 @@ def cholesky(A: Array) -> Factor:
     return _for(A).cholesky(A)  # type: ignore[no-any-return]
 
 
+def cholesky_and_inverse(A: Array) -> tuple[Factor, Array]:
+    """Cholesky factors as those of `cholesky`, and the inverses of the triangular matrices, zero above the diagonal.
+
+    Parameters
+    ----------
+    A : array of shape (..., n, n), C-contiguous and symmetric, which may be overwritten
+
+    Returns
+    -------
+    Factor
+    array of shape (..., n, n)
+    """
+    return _for(A).cholesky_and_inverse(A)  # type: ignore[no-any-return]
+
+
 def solve_lower(lower: Array, B: Array) -> Array:
     """Solve lower · X = B for batches of triangular matrices; `B` may be overwritten with X, which is returned.
 

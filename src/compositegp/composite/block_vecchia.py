@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, IndexSets, Indices, current_device
 from compositegp.composite.device_conditioning import EarlierPointsThere
-from compositegp.composite.segmentation import partition
+from compositegp.composite.segmentation import in_spreads, partition
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_index_sets, check_kernel, check_points
 
@@ -159,8 +159,7 @@ class EarlierPoints:
         if own.are_local(self._X):
             return own
         order = np.concatenate(self._segments)
-        spreads = self._X.std(axis=0)
-        cells = partition(self._X[order] / np.where(spreads > 0, spreads, 1.0), _CELL)
+        cells = partition(in_spreads(self._X, order), _CELL)
         rank = np.empty(len(self._X), dtype=np.intp)
         rank[order] = np.arange(len(order))
         return _Cells([order[cell] for cell in cells], rank)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Array, Floats, Indices, fetch, fused_squared_distances, in_batches, is_fused
-from compositegp.kernels import in_length_scales, length_scale_factors
+from compositegp.backend import Array, Floats, Indices, fetch, in_batches
+from compositegp.kernels import in_length_scales, length_scale_factors, squared_distances
 
 
 class EarlierPointsThere:
@@ -63,10 +63,10 @@ class EarlierPointsThere:
         filled = send(np.arange(own.shape[1]) < lengths[:, None])[..., None]
         centers = (inside * filled).sum(1) / filled.sum(1)
         first, bound = points[: int(starts.max())], send(starts)[:, None]
-        distances = _squared_distances(centers[None], first)[0]
+        distances = squared_distances(centers[None], first)[0]
         distances.masked_fill_(torch.arange(len(first), device=first.device) >= bound, torch.inf)
         near = distances.topk(pool, dim=1, largest=False, sorted=False).indices
-        nearest = _squared_distances(points[near], inside).amin(2)
+        nearest = squared_distances(points[near], inside).amin(2)
         nearest.masked_fill_(near >= bound, torch.inf)
         chosen = nearest.topk(size, dim=1, largest=False, sorted=False).indices
         return np.asarray(fetch(near.gather(1, chosen)))
@@ -78,14 +78,3 @@ class EarlierPointsThere:
         if factors is None:
             return self._device.send(in_length_scales(kernel, self._X[self._order]))
         return self._sent * self._device.send(factors)
-
-
-def _squared_distances(A: Array, B: Array) -> Array:
-    """|a − b|² of all pairs, from differences: shape (b, n, m) for (b, n, d) and (b, m, d) or (m, d)."""
-    if is_fused(A):
-        return fused_squared_distances(A, B)
-    total = (A[..., :, None, 0] - B[..., None, :, 0]) ** 2
-    for column in range(1, A.shape[-1]):
-        difference = A[..., :, None, column] - B[..., None, :, column]
-        total.addcmul_(difference, difference)
-    return total

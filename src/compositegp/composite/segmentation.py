@@ -19,6 +19,7 @@ _MANY_COLUMNS = 64  # with more columns than this, cuts are made across single c
 _SAMPLE = 4096  # points, at least, by which the widest direction of a larger set is found
 _CLEARLY_WIDER = 1.5  # a cut across the principal direction needs this times the variance of the widest column
 _EQUALLY_WIDE = 1e-9  # relative difference of spreads that is a rounding error
+_SPREAD_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
 
 
 def segment(
@@ -81,6 +82,37 @@ def partition(
     if scheme == "random":
         check_random_state(random_state).shuffle(order)
     return [np.sort(part) for part in np.array_split(order, n_segments)]
+
+
+def in_spreads(X: Floats, rows: Indices | None = None) -> Floats:
+    """Points in units in which every column has mean 0 and standard deviation 1, for nearness without a kernel.
+
+    The mean is subtracted before the division. Where a column is far from zero, such as a Unix time, its digits would
+    otherwise be lost, and columns that are equally wide would no longer be.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Whose columns have these means and deviations; of many points some are looked at.
+    rows : int array of shape (m,), optional
+        The points that are wanted.
+
+    Returns
+    -------
+    array of shape (n, d) or (m, d)
+        A column that does not vary is zero.
+
+    Examples
+    --------
+    >>> in_spreads(np.array([[1.7e9, 3.0], [1.7e9 + 2, 3.0]]))
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    some = X[:: max(1, len(X) // _SPREAD_SAMPLE)]
+    spreads = some.std(axis=0)
+    points = (X if rows is None else X[rows]) - some.mean(axis=0)
+    points /= np.where(spreads > 0, spreads, 1.0)
+    return np.asarray(points)
 
 
 def group_by_place(kernel: Kernel, Z: Floats, group_size: int) -> list[Indices]:

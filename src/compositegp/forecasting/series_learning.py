@@ -24,7 +24,7 @@ from compositegp.forecasting.coefficients import (
 from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
-from compositegp.forecasting.horizon_terms import Geometry, covariances, cut_windows
+from compositegp.forecasting.horizon_terms import Geometry, Windows, covariances, cut_windows
 from compositegp.forecasting.memory import (
     Memory,
     learn_memory,
@@ -96,16 +96,21 @@ class Task(NamedTuple):
 
     @property
     def geometry(self) -> Geometry:
-        """Lags and steps of its windows."""
-        reach = min(self.rhythm.reach, max(len(self.grid.values) // 3, 2))
+        """Lags and steps of its forecasts."""
         if self.is_whole:
-            reach = len(self.grid.values)
+            return Geometry(np.arange(1, 1 + len(self.grid.values)), np.arange(self.block))
+        return self.windows
+
+    @property
+    def windows(self) -> Geometry:
+        """Lags and steps of windows that fit into the series many times."""
+        reach = min(self.rhythm.reach, max(len(self.grid.values) // 3, 2))
         return Geometry(past_lags(reach, self.n_neighbors), np.arange(self.block))
 
     @property
     def starts(self) -> Indices:
         """Origins of all the windows, the last of which ends with the series."""
-        size, reach = len(self.grid.values), int(self.geometry.lags.max())
+        size, reach = len(self.grid.values), int(self.windows.lags.max())
         room = size - reach - self.block
         apart = self.block if room // self.block >= _OVERLAP_BELOW else max(1, room // _OVERLAP_BELOW)
         apart = min(apart, self.block)
@@ -151,7 +156,9 @@ class Learned:
         return self.information.estimate()
 
 
-def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = None, rounds: int = 2) -> Learned:
+def learn_candidate(
+    task: Task, candidate: Candidate, start: Kernel | None = None, rounds: int = 2, *, learn_kernel: bool = True
+) -> Learned:
     """Learn the memory and the coefficients of a candidate in turn, and score its forecasts.
 
     Parameters
@@ -162,9 +169,11 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
         Of the same parts, from which learning begins.
     rounds : int
         Turns.
+    learn_kernel : bool
+        Whether the kernel is learned, or stays where it begins.
     """
     if task.is_whole:
-        return _learn_from_whole_past(task, candidate)
+        return _learn_from_whole_past(task, candidate, None if learn_kernel else start)
     y = _targets(task.grid.values, candidate.transform)
     center, known = float(np.nanmean(y)), np.isfinite(y)
     y = y - center
@@ -191,7 +200,8 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
                 f"the series has no window of {int(geometry.lags.max())} steps with a value after it to learn from. "
                 "Give a longer series."
             )
-        kernel = learn_memory(kernel, windows, 40 if turn == 0 else 20).kernel
+        if learn_kernel:
+            kernel = learn_memory(kernel, windows, 40 if turn == 0 else 20).kernel
         k = covariances(kernel, geometry.reach)
         seen = look_through(y, functions, starts, geometry, k, stride)
         weights = [weight / overlap for weight in WEIGHTS]
@@ -211,14 +221,15 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
     return found
 
 
-def _learn_from_whole_past(task: Task, candidate: Candidate) -> Learned:
-    """Learn a candidate of a short series by its likelihood, and score the forecasts of its later part."""
+def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | None) -> Learned:
+    """Learn a candidate of a short series by its likelihood, or take a kernel, and score its later forecasts."""
     y = _targets(task.grid.values, candidate.transform)
     center, variance, size = float(np.nanmean(y)), float(np.nanvar(y)), len(y)
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
     past = WholePast(y - center, functions, variance)
     parts = whole_kernel(candidate.memory, task.patterns, task.block, size, variance)
-    kernel = learn_memory(sum_of(list(parts.values())), [past.latest(_LATEST)], freedom=_FREEDOM).kernel
+    if kernel is None:
+        kernel = learn_memory(sum_of(list(parts.values())), [past.latest(_LATEST)], freedom=_FREEDOM).kernel
     k = covariances(kernel, size)
     first = min(round(_LEARNED_FROM * size), size - task.block)
     errors, spread = past.forecasts(k, task.block)
@@ -232,16 +243,22 @@ def _learn_from_whole_past(task: Task, candidate: Candidate) -> Learned:
 
 def errors_of_memory(task: Task, learned: Learned) -> Floats:
     """Relative standard errors of the kernel's hyper-parameters, shape (p,)."""
+    if not task.is_whole:
+        return standard_errors(learned.kernel, memory_windows(task, learned))
+    y = _targets(task.grid.values, learned.candidate.transform) - learned.center
+    functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
+    past = WholePast(y, functions, learned.information.prior_variance)
+    return standard_errors(learned.kernel, [past.latest(_LATEST)])
+
+
+def memory_windows(task: Task, learned: Learned) -> list[Windows]:
+    """The latest windows of the series less its effects, which tell about the kernel."""
     y = _targets(task.grid.values, learned.candidate.transform) - learned.center
     effects = replace(task.effects, effects=learned.candidate.effects)
-    if task.is_whole:
-        past = WholePast(y, effects(task.grid.points), learned.information.prior_variance)
-        return standard_errors(learned.kernel, [past.latest(_LATEST)])
     residuals = y - effects(task.grid.points) @ learned.estimate.mean
     stride = max(1, -(-task.block // _STEPS))
-    steps = Geometry(task.geometry.lags, task.geometry.steps[stride // 2 :: stride])
-    windows = cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
-    return standard_errors(learned.kernel, windows)
+    steps = Geometry(task.windows.lags, task.windows.steps[stride // 2 :: stride])
+    return cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
 
 
 def _targets(values: Floats, transform: TargetTransform) -> Floats:

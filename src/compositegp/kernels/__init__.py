@@ -26,6 +26,7 @@ from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covaria
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
 from compositegp.kernels.derivatives import derivative
+from compositegp.kernels.distances import squared_distances
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
 from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, length_scale_factors, metric
@@ -66,6 +67,7 @@ __all__ = [
     "noise_variance",
     "register_storable",
     "rule",
+    "squared_distances",
     "storable_class",
     "typical_values",
     "with_finite_bounds",

@@ -13,27 +13,32 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.backend import Floats, Indices, blas_threads_for, diagonals, fetch, solve_lower
 from compositegp.composite import Composite, Observations, Score, Stack, batches, factor_covariance
 from compositegp.kernels import DataScale, gram
-from compositegp.learning.fisher_scoring import Optimum, maximize
+from compositegp.learning.fisher_scoring import Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
-from compositegp.learning.problem import LearningProblem
+from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
-from compositegp.learning.warm_starts import warm_starts
+from compositegp.learning.warm_starts import refined, warm_starts
 
-_FIRST_POINTS = 3072  # points that all the candidates are compared on
+_SECOND_POINTS = 3072  # points that the candidates are compared on that are left after the first round
 _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
+_FIRST_SHARE = 4  # one block in this many is read in the first round
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
-_MOST_PROBES = 64  # random vectors in one block, at most
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
+_CHEAP_GAIN = 1e-3  # the same, where steps are cheap
+_CHEAP_EVALUATIONS = 30  # of each candidate, at most, where they are cheap
 _FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
 _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
 _HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
-_SHRINKS = 0.5  # a maximization whose gains shrink faster than this is near its end
+_UNFORESEEN = 3.0  # a maximization may gain this many times what the last step gained, or the next one promises
 _PIECES = 8  # pieces of the terms, at least, over which a standard error is found
+_FIRST_KEPT = 4  # candidates that go on to the second round, at most
 _KEPT = 2  # candidates that go on to a further round, at most
+_CLEARLY_WORSE = 3.0  # standard errors behind the best at which a candidate is left after the first round
+_WORSE = 2.0  # the same after a further round
 _MOST_ROUNDS = 4
 _MATTERS = 0.001  # log likelihood a point that a further round has to promise, on average, to be worth its time
 
@@ -63,26 +68,36 @@ def compare_kernels(
     began = time.perf_counter()
     whole, problem = problem, _halved(problem)
     source = problem.terms
-    count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
+    count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / source.mean_size)))
     start = problem.data.kernel
-    terms = FixedTerms(problem, count, start)
+    fewer = min(count, max(_FEWEST_BLOCKS, count // _FIRST_SHARE))
+    terms = FixedTerms(problem, fewer, start)
     first = _Candidate("", start, start.theta, problem.coefficients, terms)
-    first.climb(terms, _FIRST_EVALUATIONS)
+    first.climb(terms, _FIRST_EVALUATIONS, gain=len(start.theta))
     if first.error is not None:
         raise first.error
-    terms, few = (FixedTerms(problem, some, first.at_optimum) for some in (count, min(count, _START_BLOCKS)))
+    terms, few = (FixedTerms(problem, some, first.at_optimum) for some in (fewer, min(fewer, _START_BLOCKS)))
     learned: list[Kernel] = [first.at_optimum]
     racing: list[_Candidate] = []
     for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
         report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
-        candidate = _begun(name, given, scale, learned, first.coefficients, few)
+        is_sum = len(given.theta) > len(start.theta)
+        candidate = _begun(name, given, scale, learned, first.coefficients, terms if is_sum else few, not is_sum)
         candidate.climb(terms, _EVALUATIONS, behind=max((one.log_likelihood for one in racing), default=-np.inf))
         racing.append(candidate)
         if candidate.error is None:
             learned.append(candidate.at_optimum)
     left: list[_Candidate] = []
+    if fewer < count:
+        racing, left = _select(racing, _FIRST_KEPT, _CLEARLY_WORSE)
+        if len(racing) > 1 or any(one.last_gain > 0 for one in racing):
+            terms, best = FixedTerms(problem, count, first.at_optimum), -np.inf
+            for number, candidate in enumerate(racing):
+                report(number, len(racing), f"{candidate.name}, {round(terms.n_points)} points")
+                candidate.climb(terms, _EVALUATIONS, behind=best)
+                best = max(best, candidate.log_likelihood)
     for _ in range(_MOST_ROUNDS):
-        racing, out = _select(racing)
+        racing, out = _select(racing, _KEPT, _WORSE)
         left += out
         more = terms.n_points < _MOST_POINTS and (count < len(source) or source is not whole.terms)
         if not _undecided(racing) or not (more or any(one.last_gain > 0 for one in racing)):
@@ -102,7 +117,7 @@ def compare_kernels(
 
 def _halved(problem: LearningProblem) -> LearningProblem:
     """The same problem with segments of half the size, where they can be made: four times as many steps a second."""
-    count = max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / problem.terms.mean_size))
+    count = max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / problem.terms.mean_size))
     halves = problem.terms.halved(problem.order[:count])
     if halves is None:
         return problem
@@ -130,9 +145,7 @@ class FixedTerms:
 
     def score(self, kernel: Kernel, coefficients: Floats) -> Score:
         """Log likelihood, gradient and Fisher information of all the blocks."""
-        each = int(np.clip(-(-_PROBES // self.reading.n_blocks), 1, _MOST_PROBES))
-        problem = self._problem
-        found = self.reading.score(kernel, coefficients, probes=each, seed=problem.seed, n_jobs=problem.n_jobs)
+        found = self._problem.score(self.reading, kernel, coefficients, _PROBES)
         self.n_points = found.n_points
         return found
 
@@ -253,14 +266,20 @@ class _Candidate:
         """
         return self.log_likelihood - 0.5 * len(self.theta) * (1 + self.terms.share)
 
-    def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf) -> None:
-        """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach."""
+    def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf, gain: float = _GAIN) -> None:
+        """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach.
+
+        It ends when a step promises no more log likelihood than `gain`.
+        """
+        if self.error is not None:
+            return
         began = time.perf_counter()
         begin = None
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
         self.terms, self.score, self.last_gain = terms, None, 0.0
-        last = self.n_evaluations + most
+        cheap = is_cheap(terms.reading)
+        last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
             if self.n_evaluations >= last:
@@ -269,16 +288,14 @@ class _Candidate:
             return terms.score(self.kernel.clone_with_theta(theta), coefficients)
 
         def report(now: Optimum) -> None:
-            before = self.last_gain
+            first = self.score is None
             if self.score is not None:
                 self.last_gain = now.score.log_likelihood - self.score.log_likelihood
             self.theta, self.coefficients, self.score = now.theta, now.coefficients, now.score
-            # Gains that shrink to less than a half each time add up to no more than the last one.
-            shrinks = self.last_gain / before if before > 0 else 1.0
-            if (
-                shrinks < _SHRINKS
-                and now.score.log_likelihood + self.last_gain < behind - _HOPELESS * terms.n_points
-            ):
+            short = behind - _HOPELESS * terms.n_points - now.score.log_likelihood
+            if cheap or first or short <= 0:
+                return
+            if _UNFORESEEN * max(self.last_gain, promised_gain(now, self.kernel.bounds)) < short:
                 raise _Enough
 
         try:
@@ -287,7 +304,7 @@ class _Candidate:
                 self.theta,
                 self.coefficients,
                 self.kernel.bounds,
-                gain_tolerance=_GAIN,
+                gain_tolerance=_CHEAP_GAIN if cheap else gain,
                 report=report,
                 begin=begin,
             )
@@ -324,7 +341,13 @@ class _Candidate:
 
 
 def _begun(
-    name: str, kernel: Kernel, scale: DataScale | None, learned: list[Kernel], coefficients: Floats, few: FixedTerms
+    name: str,
+    kernel: Kernel,
+    scale: DataScale | None,
+    learned: list[Kernel],
+    coefficients: Floats,
+    few: FixedTerms,
+    refine: bool,
 ) -> _Candidate:
     """A candidate at the most likely of its starts."""
     began = time.perf_counter()
@@ -339,12 +362,17 @@ def _begun(
         except LinAlgError:
             return -np.inf
 
-    theta = starts[0] if len(starts) == 1 else max(starts, key=likelihood)
+    theta = starts[0]
+    if len(starts) > 1:
+        found = [likelihood(start) for start in starts]
+        theta = starts[int(np.argmax(found))]
+        if refine:
+            theta = refined(kernel, theta, max(found), likelihood)
     return _Candidate(name, kernel, theta, coefficients, few, seconds=time.perf_counter() - began)
 
 
-def _select(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate]]:
-    """The candidates that may still be the best, the best first, and the others."""
+def _select(racing: list[_Candidate], most: int, errors: float) -> tuple[list[_Candidate], list[_Candidate]]:
+    """The candidates within some standard errors of the best, at most `most`, the best first, and the others."""
     ordered = sorted(racing, key=lambda one: -one.criterion)
     best = ordered[0]
     if best.error is not None:
@@ -353,9 +381,9 @@ def _select(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate
     for one in possible:
         one.difference = one.criterion - best.criterion
         one.standard_error = _standard_error(one, best)
-    near = [one for one in possible if one.difference + one.last_gain >= -2 * one.standard_error]
-    most = sorted(near, key=lambda one: -(one.criterion + one.last_gain))[:_KEPT]
-    kept = [one for one in near if one is best or one in most]
+    near = [one for one in possible if one.difference + one.last_gain >= -errors * one.standard_error]
+    foremost = sorted(near, key=lambda one: -(one.criterion + one.last_gain))[:most]
+    kept = [one for one in near if one is best or one in foremost]
     return kept, [one for one in ordered if one not in kept]
 
 

@@ -1,5 +1,7 @@
 """Where kernels of a comparison begin: at the length scales, variance and noise of kernels learned before them."""
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel, Sum, WhiteKernel
@@ -8,16 +10,20 @@ from compositegp.backend import Floats
 from compositegp.kernels import DataScale, metric, noise_variance
 from compositegp.learning.starting_values import starting_kernel, starting_points
 
-_LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
-_MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with, where the parts do not share it equally
+_LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
+# Changes of log amplitudes and of log length scales, by which a start is refined.
+_MOVES = ((1.39, 0.69), (1.39, 0.35), (0.69, 0.17))
+_WIDE = 3.0  # variance of a kernel, over that of the data, from which another kernel may begin with less
+_MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with; with nearly all of it, it would keep it
 
 
 def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list[Floats]:
     """Values of ``kernel.theta`` to begin from, given kernels that were learned from the same data.
 
     Length scales, variance and noise carry over. A kernel of another smoothness may begin at some multiples of the
-    length scales, or at the scale of the data. In a sum each part begins at the kernel of its own form, where there is
-    one, and the parts share the variance: equally, or one of them has most of it.
+    length scales, with the variance of the other or one nearer to that of the data, or at the scale of the data. In a
+    sum each part begins at the kernel of its own form, where there is one, and the parts share the variance: equally,
+    or one of them has most of it.
 
     Parameters
     ----------
@@ -47,18 +53,58 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     donors = [_donor(part, learned) for part in signals]
     lengths = _LENGTHS if None in donors else (1.0,)
     found = []
-    others = learned[-1:] if _form(learned[0]) == _form(learned[-1]) else [learned[0], learned[-1]]
+    others = (
+        [learned[0], learned[-1]] if None in donors and _form(learned[0]) != _form(learned[-1]) else learned[-1:]
+    )
     for other in others:
         given = [donor or other for donor in donors]
+        # The rougher a kernel, the larger the variance by which it explains smooth data.
+        variance = metric(other, len(scale.spreads))[0]
+        limits = [np.inf]
+        if None in donors and variance > _WIDE * scale.variance:
+            limits.append(float(np.sqrt(variance * scale.variance)))
         for shares in _shares(len(signals)):
-            found += [_start(kernel, given, shares, length, scale) for length in lengths]
+            found += [_start(kernel, given, shares, length, scale, most) for length in lengths for most in limits]
     if None in donors:
         found += [_within(kernel, theta) for theta in starting_points(kernel, scale)]
     return list(np.unique(found, axis=0))
 
 
-def _start(kernel: Kernel, donors: list[Kernel], shares: list[float], length: float, scale: DataScale) -> Floats:
-    """θ with each part of a sum at the scale of its donor, with its share of the donor's variance."""
+def refined(kernel: Kernel, theta: Floats, value: float, likelihood: Callable[[Floats], float]) -> Floats:
+    """A better start near θ, whose likelihood is given: all amplitudes, or all length scales, larger or smaller.
+
+    Far from its maximum the likelihood of a smooth kernel is no parabola, and these two numbers decide how far.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> def likelihood(theta):
+    ...     return -float(((theta - [1.4, 0.5]) ** 2).sum())
+    >>> refined(1.0 * RBF(), np.zeros(2), likelihood(np.zeros(2)), likelihood).round(2)
+    array([1.39, 0.51])
+    """
+    for amplitude, length in _MOVES:
+        for end, size in (("length_scale", length), ("constant_value", amplitude)):
+            moves = size * _belong(kernel, end)
+            for trial in (theta - moves, theta + moves):
+                trial = _within(kernel, trial)
+                found = value if (trial == theta).all() else likelihood(trial)
+                if found > value:
+                    theta, value = trial, found
+                    break
+    return theta
+
+
+def _belong(kernel: Kernel, end: str) -> Floats:
+    """One for each of θ that belongs to a hyper-parameter whose name ends so, and zero for the others: shape (p,)."""
+    free = [one for one in kernel.hyperparameters if not one.fixed]
+    return np.repeat([float(one.name.endswith(end)) for one in free], [one.n_elements for one in free])
+
+
+def _start(
+    kernel: Kernel, donors: list[Kernel], shares: list[float], length: float, scale: DataScale, most: float
+) -> Floats:
+    """θ with each part of a sum at the scale of its donor, with its share of the donor's variance, at most `most`."""
     started, remaining = clone(kernel), iter(zip(donors, shares, strict=True))
     d = len(scale.spreads)
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
@@ -73,7 +119,7 @@ def _start(kernel: Kernel, donors: list[Kernel], shares: list[float], length: fl
             variance, inverse_squares = metric(donor, d)
             known = inverse_squares > 0
             spreads = np.where(known, length / np.sqrt(np.where(known, inverse_squares, 1.0) * d), scale.spreads)
-            part = starting_kernel(part, DataScale(spreads, share * (variance or scale.variance)))
+            part = starting_kernel(part, DataScale(spreads, share * min(variance or scale.variance, most)))
         started = started.set_params(**{name: part}) if name else part
     return _within(kernel, started.theta)
 

@@ -1,7 +1,7 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -26,10 +26,17 @@ from compositegp.backend import (
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift
-from compositegp.kernels import diagonal, gram, in_length_scales, noise_variance
+from compositegp.kernels import (
+    diagonal,
+    gram,
+    in_length_scales,
+    length_scale_factors,
+    noise_variance,
+    squared_distances,
+)
 from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
-from compositegp.posteriors.neighbor_search import NeighborSearch
+from compositegp.posteriors.neighbor_search import NeighborSearch, shares_inside
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 from compositegp.validation import check_count, check_kernel, check_points
 
@@ -46,10 +53,9 @@ _FEW_COLUMNS = 4  # up to this many columns test points that are close together 
 _GROUP = 32  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
 _SMALLER = 4  # groups that are not close together are made this many times smaller
-_SHARED = 8  # test points that share their neighbors in many columns
-_SHARING_LOSS = (
-    0.003  # expected log score, in nats, that sharing may cost there: it saves seven eighths of the work
-)
+# In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
+_SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
+_SHARING_LOSS = 0.001  # expected log score, in nats, that sharing may cost there
 _ENOUGH_TO_SHARE = 256  # test points from which sharing is tried there
 _OWN, _OWN_SHARE = (
     48,
@@ -157,32 +163,30 @@ class NearestPredictor:
 
     def predict(self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`; without a group size, in groups where they pay."""
-        found = self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), False)
+        found = self._predict(Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs, False)
         return Marginals(found.mean, found.variance)
 
     def predict_surrounded(
         self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None
     ) -> Surrounded:
         """Predict each latent value at `Z`, and describe the neighborhood that it is predicted from."""
-        return self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), True)
+        return self._predict(Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs, True)
 
-    def _sharing(
-        self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None
-    ) -> tuple[int, float, int | None]:
-        """How many test points share their neighbors, how close they have to be, and the number of processes."""
+    def _sharing(self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None) -> "_Sharing":
+        """How test points share their neighbors."""
         if group_size is not None:
-            return group_size, _CLOSE, n_jobs
+            return _Sharing(group_size, size, _CLOSE)
         if Z.shape[1] <= _FEW_COLUMNS:
-            return _GROUP, _CLOSE, n_jobs
-        return self.shared_group_size(Z, size, n_jobs), np.inf, n_jobs
+            return _Sharing(_GROUP, size, _CLOSE)
+        return _Sharing(*self.shared(Z, size, n_jobs), np.inf)
 
     def _predict(
-        self, Z: Floats, size: int, group_size: int, close: float, n_jobs: int | None, surroundings: bool
+        self, Z: Floats, size: int, sharing: "_Sharing", n_jobs: int | None, surroundings: bool
     ) -> Surrounded:
         size = min(size, len(self.data.X))
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
-        for tasks in self._tasks(Z, size, group_size, n_jobs, close):
+        for tasks in self._tasks(Z, size, sharing, n_jobs):
             if current_device() is None:
                 found = run_tasks(
                     (
@@ -201,44 +205,57 @@ class NearestPredictor:
         check_finite(self.data.kernel, result.mean, result.variance)
         return result
 
-    def shared_group_size(self, Z: Floats, size: int, n_jobs: int | None = None) -> int:
-        """Test points that may share their neighbors in many columns, where these are never very close together.
+    def shared(self, Z: Floats, size: int, n_jobs: int | None = None) -> tuple[int, int]:
+        """Test points that may share their neighbors in many columns, and how many neighbors they then have.
 
-        A few groups are tried: sharing pays if it costs less than `_SHARING_LOSS` of expected log score.
+        In many columns test points are never very close together. A group that has more observations than a single
+        point has still costs less than its points alone. The cheapest of some choices is taken that costs no more than
+        `_SHARING_LOSS` of expected log score at a few groups that are tried.
         """
         if len(Z) < _ENOUGH_TO_SHARE or size >= len(self.data.X) or isinstance(self.data.kernel, OnFunctionals):
-            return 1
+            return 1, size
         tests = in_length_scales(self.data.kernel, Z)
-        groups = partition(tests, _SHARED)
-        chosen = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, _TRIED)]
-        rows = np.concatenate([group[:_TRIED_POINTS] for group in chosen])
-        noise = noise_variance(self.data.kernel, Z) + np.finfo(np.float64).tiny
-        together, alone = np.empty(len(Z)), np.empty(len(Z))
-        sets = self._sets(tests, sorted(chosen, key=len, reverse=True), size, n_jobs)
-        for own, near in _tasks(sorted(chosen, key=len, reverse=True), sets):
-            together[own] = _predict(self.data, _stack(near), Z[own], False).variance
-        alone[rows] = self._predict(Z[rows], size, 1, _CLOSE, n_jobs, False).variance
-        logs = [np.log(variance[rows] + noise[rows]) for variance in (together, alone)]
-        return _SHARED if 0.5 * float(np.mean(logs[0] - logs[1])) <= _SHARING_LOSS else 1
+        largest = max(count for count, _ in _SHARED)
+        groups = partition(tests, largest)
+        tried = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, _TRIED)]
+        parts = {count: [group[partition(tests[group], count)[0]] for group in tried] for count, _ in _SHARED}
+        rows = np.concatenate([part[:_TRIED_POINTS] for part in parts[min(parts)]])
+        noise = noise_variance(self.data.kernel, Z[rows]) + np.finfo(np.float64).tiny
+        alone = self._predict(Z[rows], size, _Sharing(1, size, _CLOSE), n_jobs, False).variance + noise
+        together = np.empty(len(Z))
+        for count, share in sorted(_SHARED, key=lambda one: one[1] ** 3 / one[0]):
+            most = min(round(share * size), len(self.data.X))
+            members = sorted(parts[count], key=len, reverse=True)
+            tasks = list(_tasks(members, self._sets(tests, members, most, n_jobs), 1))
+            found = run_tasks(
+                ((_predict, (self.data, _stack(near), Z[own], False)) for own, near in tasks),
+                None if n_jobs is None and current_device() is None else 1,
+            )
+            for (own, _), part in zip(tasks, found, strict=True):
+                together[own] = part.variance
+            if 0.5 * float(np.mean(np.log((together[rows] + noise) / alone))) <= _SHARING_LOSS:
+                return count, most
+        return 1, size
 
     def nearest(self, Z: Floats, count: int, n_jobs: int | None) -> Any:
         """The `count` observations nearest to each test point, nearest first: shape (M, count)."""
         return self._search.nearest(in_length_scales(self.data.kernel, Z), count, n_jobs)
 
     def _tasks(
-        self, Z: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
+        self, Z: Floats, size: int, sharing: "_Sharing", n_jobs: int | None
     ) -> Iterator[list[tuple[Any, Any]]]:
         """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
         places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
+        group_size, most, close = sharing.group_size, min(sharing.size, len(self.data.X)), sharing.close
         if group_size == 1 and places.shared is None:
             yield from self._tasks_alone(tests, size, n_jobs)
             return
         groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
-        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
+        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * most))
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
-            sets = self._sets(tests, members, size, n_jobs)
+            sets = self._sets(tests, members, most, n_jobs)
             if np.isinf(close) and group_size > 1:
                 members, apart = self._served(tests, members, sets, n_jobs)
                 sets = sets[[number for number, group in enumerate(members) if len(group)]]
@@ -272,8 +289,14 @@ class NearestPredictor:
     ) -> tuple[list[Indices], Indices]:
         """Groups without the test points whose own nearest observations are not among those of the group; and these."""
         rows = np.concatenate(groups)
-        nearest = self._search.nearest(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
+        nearest = self._search.nearest_there(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
         starts = np.cumsum([0, *(len(group) for group in groups)])
+        if not isinstance(sets, np.ndarray) and not isinstance(nearest, np.ndarray):
+            numbers = np.repeat(np.arange(len(groups)), np.diff(starts))
+            inside = shares_inside(sets, numbers, nearest) >= _OWN_SHARE
+            kept = np.split(inside, starts[1:-1])
+            return [group[own] for group, own in zip(groups, kept, strict=True)], rows[~inside]
+        sets, nearest = fetch(sets), fetch(nearest)
         served, apart = [], [rows[:0]]
         for group, near, start in zip(groups, sets, starts, strict=False):
             inside = np.isin(nearest[start : start + len(group)], near).mean(axis=1) >= _OWN_SHARE
@@ -314,7 +337,11 @@ class NearestPredictor:
         size = min(size, len(self.data.X))
         return np.unique(
             np.concatenate(
-                [fetch(chosen).ravel() for tasks in self._tasks(Z, size, group_size, None) for _, chosen in tasks]
+                [
+                    fetch(chosen).ravel()
+                    for tasks in self._tasks(Z, size, _Sharing(group_size, size, _CLOSE), None)
+                    for _, chosen in tasks
+                ]
             )
         )
 
@@ -349,9 +376,13 @@ class NearestPredictor:
 
     def _sets(self, tests: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
         """Observations nearest to each group, the farthest first: shape (groups, size)."""
-        centres = np.stack([tests[group].mean(axis=0) for group in groups])
         alone = len(groups[0]) == 1
         count = min(len(self.data.X), size if alone else _CANDIDATES * size)
+        if current_device() is not None:
+            found = self._search.nearest_to_groups(tests, groups, count, size)
+            if found is not None:
+                return found.flip(1)
+        centres = np.stack([tests[group].mean(axis=0) for group in groups])
         candidates = self._search.nearest(centres, count, n_jobs)
         if count == size:
             return candidates[:, ::-1]
@@ -362,9 +393,28 @@ class NearestPredictor:
         return sets
 
 
-def _tasks(members: list[Indices], sets: Any) -> Iterator[tuple[Any, Any]]:
+class _Sharing(NamedTuple):
+    """How test points share their neighbors.
+
+    Attributes
+    ----------
+    group_size : int
+        Test points that share them, at most.
+    size : int
+        How many observations a group has.
+    close : float
+        Largest radius of a group, over the distance from its center to the last of its observations. Infinite: groups
+        may be wide, and test points whose nearest observations a group lacks are predicted alone.
+    """
+
+    group_size: int
+    size: int
+    close: float
+
+
+def _tasks(members: list[Indices], sets: Any, at_once: int = _TASK_GROUPS) -> Iterator[tuple[Any, Any]]:
     """Groups of equal size, some at a time: their test points (groups, g) and observations (groups, size)."""
-    most = _TASK_GROUPS if current_device() is None else len(members)
+    most = at_once if current_device() is None else len(members)
     sizes = np.array([len(own) for own in members])
     for g in np.unique(sizes):
         alike = np.flatnonzero(sizes == g)
@@ -406,8 +456,8 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
         left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
         result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
         if surroundings:
-            errors = _standardized_errors(data, fetch(columns), coefficients)
-            found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
+            errors = _standardized_errors(data, columns, coefficients)
+            found = _surroundings(data, points, own, errors, diagonals(lower))
             around.scales[blocks], around.log_variance[blocks] = found
 
     keep_freed_memory()
@@ -416,20 +466,27 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
     return result
 
 
-def _standardized_errors(data: Observations, columns: Floats, coefficients: Floats) -> Floats:
+def _standardized_errors(data: Observations, columns: Array, coefficients: Floats) -> Array:
     """U = C⁻¹(y − μ), shape (blocks, n, t), from C⁻¹ [F y] and the coefficients of the mean."""
     q = data.basis.shape[1]
-    return np.asarray(columns[..., q:] - columns[..., :q] @ coefficients)
+    return columns[..., q:] - columns[..., :q] @ like(coefficients, columns)
 
 
-def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, pivots: Floats) -> Neighborhood:
-    """Neighborhoods of test points (groups, g, d): each takes its own nearest observations of the group's."""
+def _surroundings(data: Observations, X: Array, Z: Floats, errors: Array, pivots: Array) -> Neighborhood:
+    """Neighborhoods of test points (groups, g, d): each takes its own nearest observations of the group's.
+
+    The observations are at `X`, shape (groups, n, d), with their errors and pivots where they were computed.
+    """
     most = min(max(WINDOWS), errors.shape[1])
     if Z.shape[1] == 1:  # the observations are sorted, the farthest first
-        found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
+        last = errors.shape[1] - most
+        u, roots = fetch(errors[:, last:])[:, ::-1], fetch(pivots[:, last:])[:, ::-1]
+        found = neighborhood(u, roots)
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
     flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
-    points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
+    if not isinstance(X, np.ndarray):
+        return _surroundings_there(data, X, flat, errors, pivots, most)
+    points = in_length_scales(data.kernel, X.reshape(-1, X.shape[-1])).reshape(*X.shape[:2], -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
     if most < distances.shape[-1]:
         some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
@@ -439,6 +496,21 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
         near = np.argsort(distances, axis=-1, kind="stable")
     blocks = np.arange(len(near))[:, None, None]
     return neighborhood(errors[blocks, near], pivots[blocks, near])
+
+
+def _surroundings_there(
+    data: Observations, X: Array, tests: Floats, errors: Array, pivots: Array, most: int
+) -> Neighborhood:
+    """The same on a device, for test points in length scales."""
+    factors = length_scale_factors(data.kernel, X.shape[-1])
+    if factors is None:
+        scaled = in_length_scales(data.kernel, fetch(X).reshape(-1, X.shape[-1]))
+        points = like(scaled.reshape(*X.shape[:2], -1), X)
+    else:
+        points = X * like(factors, X)
+    near = squared_distances(like(tests, X), points).topk(most, dim=-1, largest=False).indices
+    blocks = like(np.arange(len(tests)), X)[:, None, None]
+    return neighborhood(fetch(errors[blocks, near]), fetch(pivots[blocks, near]))
 
 
 def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -> tuple[Floats, Floats, Floats]:

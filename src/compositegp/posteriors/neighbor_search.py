@@ -22,6 +22,7 @@ from compositegp.backend import (
     is_fused,
     points_within,
 )
+from compositegp.kernels import squared_distances
 
 _SPARE = 16  # candidates beyond those wanted, among which the nearest are found by exact distances
 _MANY_POINTS = 2**16  # points from which a bound is found before the nearest are looked for, on a device
@@ -99,6 +100,39 @@ class NeighborSearch:
         """As `nearest`, with the positions left on the device in use, where they were found."""
         found = self._by_distances(centres, count)
         return self.nearest(centres, count, n_jobs) if found is None else found[1]
+
+    def nearest_to_groups(self, tests: Floats, groups: list[Indices], candidates: int, count: int) -> Array | None:
+        """Positions of points nearest to any of the members of groups, nearest first, found on the device in use.
+
+        Parameters
+        ----------
+        tests : array of shape (m, d)
+        groups : list of int arrays
+            The members of each group, none empty.
+        candidates : int
+            Nearest points of the center of a group among which they are.
+        count : int
+
+        Returns
+        -------
+        array of shape (groups, count) on the device, or None where there is none, or it is not up to it
+        """
+        sizes = np.array([len(group) for group in groups])
+        rows, starts = np.concatenate(groups), np.cumsum(sizes) - sizes
+        found = self._by_distances(np.add.reduceat(tests[rows], starts) / sizes[:, None], candidates)
+        device = current_device()
+        if found is None or device is None:
+            return None
+        sent, near = self._sent[device.name], found[1]
+        # A small group has some of its members twice, which changes no nearest distance.
+        padded = rows[starts[:, None] + np.arange(sizes.max()) % sizes[:, None]]
+        members = device.send(tests[padded] - sent.middle)
+
+        def nearest(part: slice) -> Array:
+            distances = squared_distances(sent.points[near[part]], members[part]).amin(2)
+            return near[part].gather(1, distances.topk(count, dim=1, largest=False).indices)
+
+        return device.torch.cat(in_batches(len(groups), candidates * padded.shape[1], nearest))
 
     def _by_distances(self, centres: Floats, count: int) -> tuple[Array, Array] | None:
         """Squared distances and positions of the nearest, on the device; None where there is none, or not up to it."""
@@ -188,6 +222,26 @@ class _Sent:
         exact[near < 0] = torch.inf
         found = exact.topk(count, dim=1, largest=False)
         return found.values, near.gather(1, found.indices)
+
+
+def shares_inside(sets: Array, numbers: Indices, nearest: Array) -> Floats:
+    """Share of the nearest points of test points that are among those of their groups, on the device of the sets.
+
+    Parameters
+    ----------
+    sets : int array of shape (groups, n)
+    numbers : int array of shape (m,)
+        The group of each test point.
+    nearest : int array of shape (m, k)
+
+    Returns
+    -------
+    array of shape (m,)
+    """
+    torch = _torch()
+    own = torch.sort(sets, dim=1).values[torch.asarray(numbers, device=sets.device)]
+    places = torch.searchsorted(own, nearest.contiguous()).clamp(max=sets.shape[1] - 1)
+    return np.asarray(fetch((own.gather(1, places) == nearest).double().mean(1)))
 
 
 def _capacity(n: int, count: int) -> tuple[int, int]:
