@@ -197,6 +197,13 @@ def test_a_series_that_was_checked_is_not_checked_again(monkeypatch):
         observe(seen, pd.DataFrame())
 
 
+def test_a_table_of_one_column_is_a_series():
+    series = pd.Series([1.0, 2.0], pd.to_datetime(["2024-01-01", "2024-01-02"]), name="nox")
+    np.testing.assert_array_equal(observe(series.to_frame()).values, observe(series).values)
+    with pytest.raises(ValueError, match="must be a pandas Series with a DatetimeIndex; found DataFrame"):
+        observe(pd.DataFrame({"a": series, "b": series}))
+
+
 def test_times_of_a_zone_come_back_in_it():
     series = make_series(24 * 30, tz="Europe/Stockholm", start="2024-03-01")
     forecast = CompositeGPForecaster(None, search=False).fit(series).predict("48h")

@@ -11,7 +11,7 @@ import pandas as pd
 from compositegp.cli.output import CommandError, UsageError
 from compositegp.cli.series_files import read_future_columns
 from compositegp.cli.stream_rows import RowParser
-from compositegp.cli.stream_session import StreamSession
+from compositegp.cli.stream_session import Publish, StreamSession, print_forecast
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import TimeFormat
 from compositegp.forecasting import CompositeGPForecaster, in_utc
@@ -38,6 +38,7 @@ def open_session(
     horizon: str | None = None,
     max_gap: str | None = None,
     future: Path | None = None,
+    publish: Publish | None = None,
 ) -> OpenedSession:
     """Open a saved model for new rows.
 
@@ -49,6 +50,8 @@ def open_session(
         How rows are written, as far as it is given; the rest is as in the file that the model was made from.
     segment_size, horizon, max_gap, future
         As the options of the command.
+    publish : callable, optional
+        As in `StreamSession`.
 
     Returns
     -------
@@ -99,6 +102,7 @@ def open_session(
         horizon=length,
         max_gap=longest_gap(max_gap, model.timeline_.step),
         read_future=read_future,
+        publish=publish or print_forecast,
     )
     return OpenedSession(session, written.encoding)
 

@@ -121,7 +121,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
-            result, comparison = _learn(estimator, choices, data, training)
+            result, comparison = _learn(estimator, choices, data, training.groups)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -167,11 +167,11 @@ def _learnable(mean: MeanModel) -> MeanModel:
 
 
 def _learn(
-    estimator: Any, choices: Choices, data: Observations, training: Training
+    estimator: Any, choices: Choices, data: Observations, labels: Any
 ) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
-    source = choices.terms.source(data, training.groups, method.conditions)
+    source = choices.terms.source(data, labels, method.conditions)
     options: Any = {
         "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
@@ -187,7 +187,7 @@ def _learn(
     )
     candidates = {name: matching_kernel(one, data.kernel) for name, one in candidates.items()}
     if candidates:
-        result, comparison = choose_kernel(candidates, data, source, method, held_out=training.held_out, **options)
+        result, comparison = choose_kernel(candidates, data, source, method, **options)
     else:
         result = learn_from(data, source, method, **options)
     for message in result.messages:

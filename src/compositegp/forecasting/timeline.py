@@ -207,13 +207,17 @@ class Observed:
 
 
 def observe(
-    series: pd.Series | Observed, extra: pd.DataFrame | None = None, *, duplicates: str = "error", gaps: bool = True
+    series: pd.Series | pd.DataFrame | Observed,
+    extra: pd.DataFrame | None = None,
+    *,
+    duplicates: str = "error",
+    gaps: bool = True,
 ) -> Observed:
     """Check a series and take its observed values.
 
     Parameters
     ----------
-    series : pandas Series with a DatetimeIndex, or Observed
+    series : pandas Series with a DatetimeIndex, DataFrame of one column, or Observed
         An `Observed` was checked before and is returned as it is.
     extra : pandas DataFrame with the same index, optional
     duplicates : {"error", "mean", "last"}
@@ -237,6 +241,8 @@ def observe(
         return series
     if duplicates not in DUPLICATES:
         raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}; found {duplicates!r}.")
+    if isinstance(series, pd.DataFrame) and series.shape[1] == 1:
+        series = series.iloc[:, 0]
     if not isinstance(series, pd.Series) or not isinstance(series.index, pd.DatetimeIndex):
         raise ValueError(
             f"the series must be a pandas Series with a DatetimeIndex; found {type(series).__name__}. Use "

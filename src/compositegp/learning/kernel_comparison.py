@@ -91,10 +91,7 @@ class KernelComparison(Sequence[ComparedKernel]):
 
     @property
     def best(self) -> ComparedKernel:
-        """The kernel that was chosen: the most likely, or a simpler one that is as good within one standard error.
-
-        Where observations were held out, it is the one that predicts these best.
-        """
+        """The kernel that was chosen: the most likely, or a simpler one that is as good within one standard error."""
         return next(row for row in self.rows if row.chosen)
 
     @overload

@@ -4,14 +4,15 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices, blas_threads_for, diagonals, fetch, solve_lower
-from compositegp.composite import Composite, Observations, Score, Stack, batches, factor_covariance
+from compositegp.backend import Floats, Indices, blas_threads_for, diagonals, fetch, in_batches, solve_lower
+from compositegp.composite import Composite, Observations, Score, Stack, factor_covariance
 from compositegp.kernels import DataScale, gram
 from compositegp.learning.fisher_scoring import Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
@@ -185,18 +186,18 @@ def local_log_likelihoods(data: Observations, composite: Composite, coefficients
     found = []
     with blas_threads_for(0):  # the same bits whatever the number of threads
         for stack in composite.stacks:
-            for blocks in batches(len(stack), stack.indices.shape[1] ** 2):
-                for densities, weights in zip(
-                    _log_densities(data, stack[blocks], coefficients), stack[blocks].row_weights, strict=True
-                ):
-                    counted = weights != 0
-                    pieces = np.array_split((weights * densities)[counted], parts)
-                    found += [float(piece.sum()) for piece in pieces]
+            size = stack.indices.shape[1] ** 2
+            some = in_batches(len(stack), size, partial(_log_densities, data, stack, coefficients))
+            for densities, weights in zip(np.concatenate(some), stack.row_weights, strict=True):
+                counted = weights != 0
+                pieces = np.array_split((weights * densities)[counted], parts)
+                found += [float(piece.sum()) for piece in pieces]
     return np.array(found)
 
 
-def _log_densities(data: Observations, stack: Stack, coefficients: Floats) -> Floats:
+def _log_densities(data: Observations, whole: Stack, coefficients: Floats, blocks: slice) -> Floats:
     """Log density of each point given those before it in its block, shape (blocks, n)."""
+    stack = whole[blocks]
     lower, _ = factor_covariance(data, stack, gram(data.kernel, data.rows("X", stack)))
     columns = fetch(solve_lower(lower, data.rows("columns", stack)))
     q, t = coefficients.shape

@@ -641,23 +641,26 @@ def predict_prefixes(
 
 def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...]) -> list[Surrounded]:
     n = stack.indices.shape[1]
-    found: list[list[Surrounded]] = [[] for _ in skips]
+
+    def work(blocks: slice) -> list[Surrounded]:
+        points, own, found = data.rows("X", stack[blocks]), Z[blocks], []
+        lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
+        columns = fetch(solve_lower(lower, data.rows("columns", stack[blocks])))
+        V = fetch(solve_lower(lower, gram(data.kernel, points, like(own, points))))
+        pivots, prior = fetch(diagonals(lower)), diagonal(data.kernel, own, noise=False)
+        for skip in skips:
+            rest = slice(0, n - skip)
+            mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], own)
+            variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
+            errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
+            around = neighborhood(errors, pivots[:, rest][:, ::-1])
+            found.append(Surrounded(mean[:, 0], variance[:, 0], around))
+        return found
+
     keep_freed_memory()
     with blas_threads_for(0):
-        for blocks in batches(len(stack), n * n):
-            points, own = data.rows("X", stack[blocks]), Z[blocks]
-            lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
-            columns = fetch(solve_lower(lower, data.rows("columns", stack[blocks])))
-            V = fetch(solve_lower(lower, gram(data.kernel, points, like(own, points))))
-            pivots, prior = fetch(diagonals(lower)), diagonal(data.kernel, own, noise=False)
-            for number, skip in enumerate(skips):
-                rest = slice(0, n - skip)
-                mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], own)
-                variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
-                errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
-                around = neighborhood(errors, pivots[:, rest][:, ::-1])
-                found[number].append(Surrounded(mean[:, 0], variance[:, 0], around))
-    return [join_surrounded(parts, (data.n_outputs,)) for parts in found]
+        parts = in_batches(len(stack), n * n, work)
+    return [join_surrounded([part[number] for part in parts], (data.n_outputs,)) for number in range(len(skips))]
 
 
 def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:
@@ -673,13 +676,15 @@ def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None
 
 def _normal(data: Observations, stack: Stack) -> NormalEquations:
     n, q = stack.indices.shape[1], data.basis.shape[1]
-    found = []
+
+    def work(blocks: slice) -> NormalEquations:
+        points = data.rows("X", stack[blocks])
+        lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
+        columns = solve_lower(lower, data.rows("columns", stack[blocks]))
+        products = fetch(columns[..., :q].mT @ columns)
+        return NormalEquations(products[..., :q], products[..., q:])
+
     keep_freed_memory()
     with blas_threads_for(0):
-        for blocks in batches(len(stack), n * n):
-            points = data.rows("X", stack[blocks])
-            lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
-            columns = solve_lower(lower, data.rows("columns", stack[blocks]))
-            products = fetch(columns[..., :q].mT @ columns)
-            found.append(NormalEquations(products[..., :q], products[..., q:]))
+        found = in_batches(len(stack), n * n, work)
     return NormalEquations(*(np.concatenate(values) for values in zip(*found, strict=True)))
