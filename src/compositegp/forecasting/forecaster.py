@@ -20,10 +20,17 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.forecast_parts import ForecastParts, find_parts
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, on_grid
-from compositegp.forecasting.memory import Memory, standard_errors
+from compositegp.forecasting.memory import Memory
 from compositegp.forecasting.model_choice import choose_model, clock_effects, column_effects, history_effects
 from compositegp.forecasting.seasons import Season, given_seasons
-from compositegp.forecasting.series_learning import Candidate, Learned, Task, learn_candidate, memory_windows
+from compositegp.forecasting.series_learning import (
+    Candidate,
+    Learned,
+    Task,
+    errors_of_memory,
+    learn_candidate,
+    memory_windows,
+)
 from compositegp.forecasting.stored_series import from_values, to_values
 from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
 from compositegp.means import Estimated
@@ -220,7 +227,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             learned.candidate.transform,
             learned.kernel,
             learned.names,
-            standard_errors(learned.kernel, self.windows_),
+            errors_of_memory(task, learned),
             replace(task.effects, effects=learned.candidate.effects),
             learned.center,
             learned.information,
