@@ -247,6 +247,8 @@ def test_the_page_opens_in_a_browser(folder, forecast, tmp_path):
         "<script>window.onerror = e => document.title = 'error ' + e; window.onload = () => {"
         f"const i = document.querySelector('img'), b = document.querySelector('{first}').getBoundingClientRect();"
         "const sizes = [i.naturalWidth, Math.round(b.width), Math.round(b.height)];"
+        "const buttons = [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title + b.dataset.attr);"
+        "document.body.dataset.cloud = buttons.filter(t => /cloud|studio|link|share/i.test(t)).length;"
         "document.body.dataset.seen = i.complete + ' ' + sizes.join(' ') }"
         "</script>"
     )
@@ -267,6 +269,7 @@ def test_the_page_opens_in_a_browser(folder, forecast, tmp_path):
     assert "<title>error" not in done.stdout
     complete, natural, width, height = done.stdout.split('data-seen="')[1].split('"')[0].split()
     assert complete == "true"
+    assert 'data-cloud="0"' in done.stdout  # no button sends data elsewhere
     assert int(natural) > 500
     assert int(width) > 300
     assert int(height) > 100
@@ -653,6 +656,25 @@ class TestProgram:
 
         monkeypatch.setattr("compositegp.cli.app.build_app", interrupt)
         assert command("info") == Done(130, "", "interrupted\n")
+
+    @pytest.mark.parametrize("module", ["compositegp.cli.app", "typer"])
+    def test_an_interrupt_while_the_first_modules_are_imported_ends_with_130(self, module):
+        code = textwrap.dedent(f"""
+            import sys
+
+            class Interrupt:
+                def find_spec(self, name, path, target=None):
+                    if name == {module!r}:
+                        raise KeyboardInterrupt
+
+            sys.meta_path.insert(0, Interrupt())
+            from compositegp.cli import main
+
+            sys.argv[1:] = ["info"]
+            sys.exit(main())
+        """)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
     @pytest.mark.parametrize(
         ("error", "sentence"),
