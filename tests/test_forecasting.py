@@ -274,6 +274,23 @@ def test_it_does_not_matter_in_how_many_parts_rows_arrive(rng, tmp_path, gap):
     assert len(found) == 1
 
 
+def test_what_is_far_ahead_is_refused_and_nothing_is_lost(series):
+    model = CompositeGPForecaster(None, search=False, n_neighbors=200).fit(series[:-30])
+    last, expected = model.last_, model.predict(5)
+    wrong = series[-30:].copy()
+    wrong.index = wrong.index[:-1].append(pd.DatetimeIndex(["2099-01-01"], tz=series.index.tz))
+    with pytest.raises(
+        ValueError, match=r"an observation at 2099-01-01 00:00:00.* steps after the one before it.*max_gap"
+    ):
+        model.update(wrong)
+    assert model.last_ == last
+    pd.testing.assert_frame_equal(model.predict(5), expected)
+    late = series[-1:].copy()
+    late.index = late.index + pd.Timedelta(days=60)
+    model.update(late, max_gap=pd.Timedelta(days=90))
+    assert model.last_ == late.index[-1]
+
+
 def test_what_is_late_is_refused_or_skipped(series):
     model = CompositeGPForecaster(None, search=False).fit(series[:-24])
     before = model.observations_

@@ -20,7 +20,7 @@ _SMALL_PROMISE = 0.1  # if no step is possible, a gain below this (a few tenths 
 _MOST_STEPS = 60  # tried, at most
 _SECANT_STEP = 1.0  # a step up to this long, in log θ, tells how far the curvature is from the Fisher information
 _LEAST_CURVATURE = 0.2  # least curvature along a step, over that of the model; a smaller one is raised (Powell)
-_IDLE_STEPS = 2  # steps that may each gain less than the tolerance before a maximization ends
+_IDLE_STEPS = 3  # steps in a row that each gain less than the tolerance end a maximization
 
 
 class Optimum(NamedTuple):
@@ -65,8 +65,8 @@ def maximize(
         Where to begin.
     bounds : array of shape (p, 2)
     gain_tolerance : float
-        Stop when a step promises no more log likelihood than this, or when two steps have gained no more. A hundredth
-        is a seventh of a standard error.
+        Stop when a step promises no more log likelihood than this, or when three steps in a row have gained less. A
+        hundredth is a seventh of a standard error.
     report : callable
         Called with every accepted `Optimum`.
     begin : Optimum, optional

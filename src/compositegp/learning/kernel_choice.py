@@ -162,9 +162,9 @@ def choose_kernel(
 ) -> tuple[LearningResult, KernelComparison]:
     """Compare kernels by their composite likelihood over the same terms, and learn with the best of them.
 
-    The first candidate is learned roughly. A composite of a few blocks is then fixed, with conditioning sets found in
+    The first candidate is learned roughly. A composite of 1,024 points is then fixed, with conditioning sets found in
     its length scales, and the likelihood of every candidate is maximized on it, from where the candidates before it
-    ended. Candidates that are worse by more than three standard errors are left; at most four go on to 3,072 points.
+    ended. Candidates that are worse by more than three standard errors are left; at most four go on to 3,072.
     Those that are then worse by more than two are left, and two at most go on to twice as many blocks, until one is
     left, the difference no longer matters, or 16,384 points are read. A candidate with p
     hyper-parameters is penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N)

@@ -25,7 +25,7 @@ _SECOND_POINTS = 3072  # points that the candidates are compared on that are lef
 _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
-_FIRST_SHARE = 4  # one block in this many is read in the first round
+_FIRST_POINTS = 1024  # points that all the candidates are compared on
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
 _CHEAP_GAIN = 1e-3  # the same, where steps are cheap
@@ -71,10 +71,10 @@ def compare_kernels(
     source = problem.terms
     count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / source.mean_size)))
     start = problem.data.kernel
-    fewer = min(count, max(_FEWEST_BLOCKS, count // _FIRST_SHARE))
+    fewer = min(count, max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
     terms = FixedTerms(problem, fewer, start)
     first = _Candidate("", start, start.theta, problem.coefficients, terms)
-    first.climb(terms, _FIRST_EVALUATIONS, gain=len(start.theta))
+    first.climb(terms, _FIRST_EVALUATIONS)
     if first.error is not None:
         raise first.error
     terms, few = (FixedTerms(problem, some, first.at_optimum) for some in (fewer, min(fewer, _START_BLOCKS)))
@@ -267,11 +267,8 @@ class _Candidate:
         """
         return self.log_likelihood - 0.5 * len(self.theta) * (1 + self.terms.share)
 
-    def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf, gain: float = _GAIN) -> None:
-        """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach.
-
-        It ends when a step promises no more log likelihood than `gain`.
-        """
+    def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf) -> None:
+        """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach."""
         if self.error is not None:
             return
         began = time.perf_counter()
@@ -305,7 +302,7 @@ class _Candidate:
                 self.theta,
                 self.coefficients,
                 self.kernel.bounds,
-                gain_tolerance=_CHEAP_GAIN if cheap else gain,
+                gain_tolerance=_CHEAP_GAIN if cheap else _GAIN,
                 report=report,
                 begin=begin,
             )
