@@ -61,7 +61,7 @@ def observations(X, y, mean="constant"):
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_true_smoothness_is_chosen(name):
-    chosen = [CompositeGPRegressor().fit(*draw(PROCESSES[name], 500, seed)) for seed in range(3)]
+    chosen = [CompositeGPRegressor().fit(*draw(PROCESSES[name], 300, seed)) for seed in range(3)]
     names = [model.kernel_comparison_.best.name for model in chosen]
     assert names.count(name) >= 2, names
 
