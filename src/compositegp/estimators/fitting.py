@@ -99,11 +99,23 @@ def model_of(estimator: Any, training: Training) -> Model:
         spreads = y.std(axis=0)
         scale = np.where(spreads > 0, spreads, 1.0)
     if given is None:
-        mean = "constant" if mean is None else mean
+        mean = _default_mean(offset, (y - y.mean(axis=0)) / scale) if mean is None else mean
         kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
     else:
         kernel = clone(given)
     return Model(TargetScale(transform, offset, scale), kernel, in_units_of(as_mean(mean), training.X))
+
+
+def _default_mean(offset: Any, residuals: Floats) -> Any:
+    """A constant around that of the data, as uncertain as an observation.
+
+    Where a function varies slowly and much, the data say next to nothing about its mean: with a flat prior the constant
+    could be anywhere, and with it a prediction far from the data.
+    """
+    variance = float(residuals.var(axis=0).mean())
+    if not np.any(offset) or not variance:  # of functionals, whose constant is unknown
+        return "constant"
+    return Basis("constant", np.zeros((1, *residuals.shape[1:])), [[variance]])
 
 
 def fit_model(estimator: Any, training: Training) -> FittedModel:

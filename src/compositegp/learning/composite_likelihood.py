@@ -32,6 +32,7 @@ _FEW_POINTS = 500  # random starts are the default where the first round reads n
 _RESTART_SPREAD = 2.0  # standard deviation of a random start, in log θ
 _KNOWN = 0.5  # a parameter whose log has a smaller standard error than this is known
 _MOVED = 0.1  # conditioning sets are found again when a known parameter has moved further than this, in log θ
+_PRIOR_SPREAD = 3.0  # standard deviation of log θ around the scale of the data, a priori
 _REFRESHES = 2  # at most this many times, when no more terms are needed, conditioning sets are found again
 
 
@@ -61,6 +62,10 @@ class CompositeLikelihood(LearningMethod):
         Show a progress bar on a terminal.
     nats : float
         For ``tolerance="prediction"``.
+    prior : "auto", float or None
+        Standard deviation of log θ around the scale of the data, a priori (see `LogScalePrior`). ``auto``: 3 where
+        several kernels are compared, which an estimator does by default, and no prior for a kernel that a user gives.
+        None: no prior; the likelihood alone is maximized.
 
     Examples
     --------
@@ -75,12 +80,14 @@ class CompositeLikelihood(LearningMethod):
         n_restarts: int | str = "auto",
         nats: float = 0.001,
         verbose: bool = False,
+        prior: float | str | None = "auto",
     ) -> None:
         self.tolerance = tolerance
         self.start = start
         self.n_restarts = n_restarts
         self.nats = nats
         self.verbose = verbose
+        self.prior = prior
 
     def check(self) -> None:
         """Check the parameters."""
@@ -89,6 +96,16 @@ class CompositeLikelihood(LearningMethod):
             raise ValueError(f"nats must be a positive number, such as 0.001; found {self.nats!r}.")
         if self.n_restarts != "auto":
             check_count(self.n_restarts, "n_restarts", least=0)
+        if self.prior not in ("auto", None):
+            positive = isinstance(self.prior, Real) and not isinstance(self.prior, bool) and self.prior > 0
+            if not positive:
+                raise ValueError(f'prior must be a positive number, "auto" or None; found {self.prior!r}.')
+
+    def prior_spread(self, *, compared: bool) -> float | None:
+        """Standard deviation of log θ a priori; None for no prior."""
+        if self.prior == "auto":
+            return _PRIOR_SPREAD if compared else None
+        return None if self.prior is None else float(self.prior)
 
     @property
     def stops_by_prediction(self) -> bool:
@@ -121,7 +138,7 @@ class CompositeLikelihood(LearningMethod):
                 break
         optimum = _maximize(problem, reading, count, theta, coefficients, _LAST_GAIN, optimum)
         theta, coefficients = optimum.theta, optimum.coefficients
-        last = _evaluate(problem, reading, theta, coefficients, _LAST_PROBES)
+        last = _likelihood(problem, reading, theta, coefficients, _LAST_PROBES)
         final = Optimum(theta, coefficients, last, optimum.converged)
         coefficients, _ = least_squares_step(final)
         found = _estimate(final._replace(coefficients=coefficients), count)
@@ -165,7 +182,7 @@ def _maximize(
             problem.found(_estimate(optimum, count))
 
     return maximize(
-        lambda theta, coefficients: _evaluate(problem, reading, theta, coefficients, _PROBES),
+        lambda theta, coefficients: _posterior(problem, reading, theta, coefficients, _PROBES),
         theta,
         coefficients,
         problem.data.kernel.bounds,
@@ -195,7 +212,14 @@ def _most_likely(
     return best
 
 
-def _evaluate(
+def _posterior(
+    problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
+) -> Score:
+    found = _likelihood(problem, reading, theta, coefficients, probes)
+    return found if problem.prior is None else problem.prior.applied(found, theta)
+
+
+def _likelihood(
     problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
     kernel = problem.data.kernel.clone_with_theta(theta)

@@ -217,7 +217,8 @@ def choose_kernel_from(
         problem = problem_of(first, sample, source, order, start=method.start, reporter=silent, **options)
         coefficients = ordinary_least_squares(data.basis, data.residuals)
         scale = data_scale(data.X, data.residuals - data.basis @ coefficients, sample)
-        comparison = compare_kernels(candidates, problem, scale if method.start == "data" else None, bar)
+        started = scale if method.start == "data" else None
+        comparison = compare_kernels(candidates, problem, started, method.prior_spread(compared=True), bar)
     winner = comparison.best
     problem = problem_of(
         data.with_kernel(winner.kernel),
@@ -225,6 +226,7 @@ def choose_kernel_from(
         source,
         order,
         start="kernel",
+        prior_spread=method.prior_spread(compared=True),
         reporter=Reporter(None, verbose, len(source)),
         **options,
     )

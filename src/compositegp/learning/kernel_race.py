@@ -15,15 +15,18 @@ from compositegp.composite import Composite, Observations, Score, Stack, batches
 from compositegp.kernels import DataScale, gram
 from compositegp.learning.fisher_scoring import Optimum, maximize
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
+from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.problem import LearningProblem
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
-from compositegp.learning.warm_starts import warm_starts
+from compositegp.learning.warm_starts import is_sum, warm_starts
 
 _FIRST_POINTS = 3072  # points that all the candidates are compared on
 _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
-_START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
+_START_BLOCKS = 4  # blocks by whose likelihood a start is chosen
+_TRIED_STARTS = 3  # starts of a sum from which some steps are tried on those blocks: sums have several maxima
+_START_EVALUATIONS = 4  # of each of them, at most
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _MOST_PROBES = 64  # random vectors in one block, at most
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
@@ -42,6 +45,7 @@ def compare_kernels(
     candidates: Mapping[str, Kernel],
     problem: LearningProblem,
     scale: DataScale | None,
+    prior_spread: float | None = None,
     report: Callable[[float, float, str], None] = lambda done, total, text: None,
 ) -> KernelComparison:
     """Compare kernels by their composite likelihood over the same terms: see `choose_kernel`.
@@ -53,6 +57,8 @@ def compare_kernels(
         Its kernel is the one that is learned first, where it begins.
     scale : DataScale or None
         Of the data; None begins every kernel where it is.
+    prior_spread : float or None
+        Standard deviation of log θ around the scale of the data, a priori; None for no prior.
     report : callable
         Called with the number of candidates done, the number of all in this round, and a text.
 
@@ -67,6 +73,8 @@ def compare_kernels(
     start = problem.data.kernel
     terms = FixedTerms(problem, count, start)
     first = _Candidate("", start, start.theta, problem.coefficients, terms)
+    if scale is not None and prior_spread is not None:
+        first.prior = LogScalePrior(starting_kernel(start, scale).theta, prior_spread)
     first.climb(terms, _FIRST_EVALUATIONS)
     if first.error is not None:
         raise first.error
@@ -75,7 +83,7 @@ def compare_kernels(
     racing: list[_Candidate] = []
     for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
         report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
-        candidate = _begun(name, given, scale, learned, first.coefficients, few)
+        candidate = _begun(name, given, scale, prior_spread, learned, first.coefficients, few)
         candidate.climb(terms, _EVALUATIONS, behind=max((one.log_likelihood for one in racing), default=-np.inf))
         racing.append(candidate)
         if candidate.error is None:
@@ -211,6 +219,8 @@ class _Candidate:
         What it was last compared on.
     score : Score or None
         There.
+    prior : LogScalePrior or None
+        Of log θ, for the maximization; kernels are compared by their likelihood.
     error : LinAlgError or None
         Why there is none.
     pieces : array of shape (pieces,)
@@ -227,6 +237,7 @@ class _Candidate:
     coefficients: Floats
     terms: FixedTerms
     score: Score | None = None
+    prior: LogScalePrior | None = None
     error: LinAlgError | None = None
     pieces: Floats = field(default_factory=lambda: np.zeros(_PIECES))
     last_gain: float = 0.0
@@ -243,7 +254,7 @@ class _Candidate:
     @property
     def log_likelihood(self) -> float:
         """Of the terms that it was last compared on."""
-        return -np.inf if self.score is None else self.score.log_likelihood
+        return -np.inf if self.score is None or self.error is not None else float(self.pieces.sum())
 
     @property
     def criterion(self) -> float:
@@ -266,7 +277,8 @@ class _Candidate:
             if self.n_evaluations >= last:
                 raise _Enough
             self.n_evaluations += 1
-            return terms.score(self.kernel.clone_with_theta(theta), coefficients)
+            found = terms.score(self.kernel.clone_with_theta(theta), coefficients)
+            return found if self.prior is None else self.prior.applied(found, theta)
 
         def report(now: Optimum) -> None:
             before = self.last_gain
@@ -324,9 +336,15 @@ class _Candidate:
 
 
 def _begun(
-    name: str, kernel: Kernel, scale: DataScale | None, learned: list[Kernel], coefficients: Floats, few: FixedTerms
+    name: str,
+    kernel: Kernel,
+    scale: DataScale | None,
+    prior_spread: float | None,
+    learned: list[Kernel],
+    coefficients: Floats,
+    few: FixedTerms,
 ) -> _Candidate:
-    """A candidate at the most likely of its starts."""
+    """A candidate at the most likely of its starts; of a sum, at the start that leads to the most likely place."""
     began = time.perf_counter()
     if scale is None:
         return _Candidate(name, kernel, kernel.theta, coefficients, few)
@@ -339,8 +357,16 @@ def _begun(
         except LinAlgError:
             return -np.inf
 
-    theta = starts[0] if len(starts) == 1 else max(starts, key=likelihood)
-    return _Candidate(name, kernel, theta, coefficients, few, seconds=time.perf_counter() - began)
+    prior = None if prior_spread is None else LogScalePrior(kernel.theta, prior_spread)
+    ordered = starts if len(starts) == 1 else sorted(starts, key=likelihood, reverse=True)
+    theta = ordered[0]
+    if len(ordered) > 1 and is_sum(kernel):
+        tried = [_Candidate(name, kernel, one, coefficients, few, prior=prior) for one in ordered[:_TRIED_STARTS]]
+        for one in tried:
+            one.climb(few, _START_EVALUATIONS)
+        theta = max(tried, key=lambda one: one.log_likelihood).theta
+    seconds = time.perf_counter() - began
+    return _Candidate(name, kernel, theta, coefficients, few, prior=prior, seconds=seconds)
 
 
 def _select(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate]]:

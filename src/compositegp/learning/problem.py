@@ -7,6 +7,7 @@ import numpy as np
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
+from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.result import Estimate, Progress
 from compositegp.learning.segment_reader import SegmentSource
 from compositegp.progress import ProgressBar
@@ -64,6 +65,8 @@ class LearningProblem:
     best : Estimate
     warm : bool
         Whether the kernel was already learned, roughly.
+    prior : LogScalePrior or None
+        Of log θ.
     """
 
     data: Observations
@@ -75,6 +78,7 @@ class LearningProblem:
     reporter: Reporter
     best: Estimate
     warm: bool = False
+    prior: LogScalePrior | None = None
 
     def found(self, estimate: Estimate, *, best: bool = True) -> None:
         """Report an estimate, and keep it if it is the best so far."""

@@ -10,6 +10,7 @@ from compositegp.learning.starting_values import starting_kernel, starting_point
 
 _LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
 _MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with, where the parts do not share it equally
+_FINER = (1.0, 0.25)  # length scales of the other parts then, in units of those of their donors
 
 
 def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list[Floats]:
@@ -17,7 +18,7 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
 
     Length scales, variance and noise carry over. A kernel of another smoothness may begin at some multiples of the
     length scales, or at the scale of the data. In a sum each part begins at the kernel of its own form, where there is
-    one, and the parts share the variance: equally, or one of them has most of it.
+    one, and the parts share the variance: equally, or one of them has most of it, the others being as coarse or finer.
 
     Parameters
     ----------
@@ -51,15 +52,26 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     for other in others:
         given = [donor or other for donor in donors]
         for shares in _shares(len(signals)):
-            found += [_start(kernel, given, shares, length, scale) for length in lengths]
+            for finer in _FINER if len(set(shares)) > 1 else (1.0,):
+                fine = [finer if share < max(shares) else 1.0 for share in shares]
+                found += [
+                    _start(kernel, given, shares, [length * one for one in fine], scale) for length in lengths
+                ]
     if None in donors:
         found += [_within(kernel, theta) for theta in starting_points(kernel, scale)]
     return list(np.unique(found, axis=0))
 
 
-def _start(kernel: Kernel, donors: list[Kernel], shares: list[float], length: float, scale: DataScale) -> Floats:
-    """θ with each part of a sum at the scale of its donor, with its share of the donor's variance."""
-    started, remaining = clone(kernel), iter(zip(donors, shares, strict=True))
+def is_sum(kernel: Kernel) -> bool:
+    """Whether a kernel has several parts beside noise."""
+    return sum(not isinstance(part, WhiteKernel) for part in _parts(kernel).values()) > 1
+
+
+def _start(
+    kernel: Kernel, donors: list[Kernel], shares: list[float], lengths: list[float], scale: DataScale
+) -> Floats:
+    """θ with each part of a sum at multiples of its donor's length scales, with its share of the donor's variance."""
+    started, remaining = clone(kernel), iter(zip(donors, shares, lengths, strict=True))
     d = len(scale.spreads)
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
     # Noise of the part with the largest share; of equal parts the least, since the rougher takes some for signal.
@@ -69,7 +81,7 @@ def _start(kernel: Kernel, donors: list[Kernel], shares: list[float], length: fl
             if noise > 0 and not isinstance(part.noise_level_bounds, str):
                 part = clone(part).set_params(noise_level=noise)
         else:
-            donor, share = next(remaining)
+            donor, share, length = next(remaining)
             variance, inverse_squares = metric(donor, d)
             known = inverse_squares > 0
             spreads = np.where(known, length / np.sqrt(np.where(known, inverse_squares, 1.0) * d), scale.spreads)

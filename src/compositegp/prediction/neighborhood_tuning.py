@@ -30,8 +30,8 @@ _LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, 
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
 _CURVE_POINTS = 16  # training points by which the number of neighbors is chosen: variances alone decide
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
-_NEAR_POINTS = 1000  # training points predicted near the data; fewer leave coverage off by several points
-_FAR_POINTS = 300  # training points predicted at each of the larger distances
+_NEAR_POINTS = 2500  # training points predicted near the data; fewer leave coverage off by several points
+_FAR_POINTS = 600  # training points predicted at each of the larger distances
 _SHARE = (
     4  # one training point in this many is predicted, at most, but at least `_ENOUGH`: with few data a fit is quick
 )
