@@ -1,5 +1,6 @@
 """Fit: the target's scale, the hyper-parameters and the mean's coefficients."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from compositegp.backend import Floats, warn_caller
 from compositegp.composite import Observations
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.inputs import Training
+from compositegp.estimators.kernel_selection import by_held_out_errors
 from compositegp.estimators.term_choice import TermChoice
 from compositegp.functionals import Functionals, OnFunctionals, lift, matching_kernel, matching_mean
 from compositegp.learning import (
@@ -133,7 +135,9 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
-            result, comparison = _learn(estimator, choices, data, training.groups)
+            result, comparison = _learn(
+                estimator, choices, data, training.groups, isinstance(target.transform, IdentityTarget)
+            )
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -179,7 +183,7 @@ def _learnable(mean: MeanModel) -> MeanModel:
 
 
 def _learn(
-    estimator: Any, choices: Choices, data: Observations, labels: Any
+    estimator: Any, choices: Choices, data: Observations, labels: Any, heavy_tails: bool
 ) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
@@ -199,7 +203,16 @@ def _learn(
     )
     candidates = {name: matching_kernel(one, data.kernel) for name, one in candidates.items()}
     if candidates:
-        result, comparison = choose_kernel(candidates, data, source, method, **options)
+        select = partial(
+            by_held_out_errors,
+            data=data,
+            prediction=choices.prediction,
+            heavy_tails=heavy_tails,
+            n_jobs=estimator.n_jobs,
+        )
+        result, comparison = choose_kernel(
+            candidates, data, source, method, **options, select=select if observes_points else None
+        )
     else:
         result = learn_from(data, source, method, **options)
     for message in result.messages:
