@@ -1,21 +1,27 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow test-setup torch attack lint format bench bench-peers reproduce docs dist clean
+.PHONY: demo test test-slow test-lowest lowest-setup test-setup torch attack lint format bench bench-peers reproduce \
+	docs docs-setup dist dist-setup clean
 
 demo: $(READY)
 	mkdir -p out/demo
 	$(BIN)/python -c "from compositegp.datasets import nox_emissions; nox_emissions().to_csv('out/demo/nox.csv')"
 	$(BIN)/compositegp forecast out/demo/nox.csv --time time --target nox --horizon 24h --log --backtest 30 --report --out out/demo
 
-# The paper's experiments; for nox, COMPOSITEGP_DATA names the folder of the Stockholm file.
+# The paper's experiments, ten minutes on two cores, into docs/; for nox, COMPOSITEGP_DATA names the folder of the
+# Stockholm file. A verdict that changes shows in the diff of tests/paper_verdicts.csv.
 reproduce: $(READY)
 	$(BIN)/compositegp reproduce all --out out/reproduction
+	cp out/reproduction/reproduction.md docs/
+	cp out/reproduction/figures/*.png docs/figures/
+	cp out/reproduction/verdicts.csv tests/paper_verdicts.csv
 
 # A browser, for the test of the HTML page.
 test-setup:
-	apt-get install --yes --no-install-recommends chromium
+	command -v chromium || apt-get install --yes --no-install-recommends chromium
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
@@ -23,7 +29,7 @@ test: $(READY)
 # PyTorch, for the tests of the back end that it is; without it they run on NumPy alone.
 TORCH ?= torch==2.13.0
 torch: $(READY)
-	$(BIN)/python -c "import torch" || $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+	$(BIN)/python -c "import torch" || $(PIP) '$(TORCH)'
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -43,7 +49,7 @@ bench: $(READY)
 
 # Beside other libraries, each in turn with the whole machine, in one unbroken run: some hours.
 bench-peers: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check '$(TORCH)' --editable '.[peers]'
+	$(PIP) '$(TORCH)' --editable '.[peers]'
 	$(BIN)/python benchmarks/peers.py --out benchmarks/results --readme README.md
 
 # Ten minutes on two cores; the figures go to docs/trust.md. Fails if one that should be zero is not.
@@ -51,27 +57,46 @@ attack: $(READY)
 	$(BIN)/python -m attack --out docs/trust.md
 
 # The documentation as a site, with its examples run: out/site/index.html. Warnings are errors.
-docs: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+docs: docs-setup
 	rm -rf docs/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/site
 
+docs-setup: $(READY)
+	$(PIP) --editable '.[docs]'
+
 # A wheel and an archive of the sources, and a test of the wheel in an environment with the core dependencies alone.
-dist: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+dist: dist-setup
 	rm -rf dist out/clean
 	$(BIN)/python -m build --outdir dist .
 	$(PYTHON) -m venv out/clean
 	out/clean/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	out/clean/bin/python tests/smoke.py
 
+dist-setup: $(READY)
+	$(PIP) build
+
+# Statistical and large tests, and with COMPOSITEGP_DATA the paper's whole run.
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n auto -m slow
+
+# The tests of the core and of the front ends with the lowest versions that pyproject.toml allows: tests/lowest.txt.
+LOWEST := test_kernels test_posterior test_composite test_likelihood test_learning test_estimator_exact \
+	test_estimator_contract test_nearest test_storage test_predictive test_forecasting test_cli test_fill test_krige \
+	test_distributed
+test-lowest: lowest-setup
+	out/lowest/bin/python -m pytest -n auto --doctest-glob='' -W default $(LOWEST:%=tests/%.py)
+
+lowest-setup: out/lowest/.ready
+out/lowest/.ready: pyproject.toml tests/lowest.txt
+	$(PYTHON) -m venv --clear out/lowest
+	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/lowest.txt \
+		hypothesis polars pytest pytest-xdist zarr --editable '.[calendar,cli,dask,data,spatial]'
+	touch out/lowest/.ready
 
 # One environment for every target: installed once, again only when pyproject.toml changes.
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	touch $(READY)
 
 clean:

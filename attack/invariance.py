@@ -10,7 +10,7 @@ from attack.problems import Problem, tame
 from compositegp import CompositeGPRegressor
 
 _FIXED = 1e-5  # difference in standard deviations that rounding may make, with a kernel that is given
-_LEARNED = 0.1  # that learning may make, on another way to the same place
+_LEARNED = 0.02  # that learning may make, on another way to the same place
 
 
 def invariance(budget: Budget, rows: dict[str, Figures]) -> None:

@@ -1,8 +1,8 @@
 """The terms on a GPU: seconds beside the roofline, and beside the same work on the processor.
 
-    python benchmarks/device.py                       # on the first GPU
-    python benchmarks/device.py --estimator           # the estimator with device="cuda"
-    python benchmarks/device.py --device cpu --blocks 8 --tests 200   # a try-out without one
+    python benchmarks/device.py                       # on the first GPU: the terms, then the estimator
+    python benchmarks/device.py --only terms --profile    # and which operations take the time
+    python benchmarks/device.py --device cpu --blocks 8 --tests 200 --only terms   # a try-out without one
 
 N = 512 × blocks observations in 8 columns. The floor of each figure is the larger of its floating-point operations over
 the measured rate of a large matrix product in double precision, and its bytes (each array read or written once) over
@@ -21,12 +21,22 @@ from scale import table
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from timing import machine
 
-from compositegp import Composite, CompositeGPRegressor, CompositeLikelihood, learn, nearest, segment, use_device
+from compositegp import (
+    Composite,
+    CompositeGPRegressor,
+    CompositeLikelihood,
+    conditioning_sets,
+    learn,
+    nearest,
+    segment,
+    use_device,
+)
 from compositegp.backend import cholesky, current_device
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import gram
 
 SIZE, COLUMNS, NEIGHBORS = 512, 8, 256
+ROWS = 1_024_000, 10_000  # of the table that the estimator is fitted to, and to be predicted
 NO_COEFFICIENTS = np.zeros((0, 1))  # of a mean that is zero
 TRUTH = 1.0 * Matern(np.linspace(0.6, 2.0, COLUMNS), nu=1.5) + WhiteKernel(0.1)
 
@@ -71,14 +81,28 @@ def draw(X: np.ndarray, segments: list[np.ndarray]) -> np.ndarray:
 
 def estimator(device: str) -> None:
     """The whole estimator: the satellite split, if it is there, and a table of a million rows; twice, to be warm."""
+    n, m = ROWS
     tasks = {
-        "table of 1,000,000 × 8": (CompositeGPRegressor(device=device), *table(1_000_000, 8), table(10_000, 8, 2))
+        f"table of {n:,} × {COLUMNS}, {m:,} to predict": (
+            CompositeGPRegressor(device=device),
+            *table(n, COLUMNS),
+            table(m, COLUMNS, 2),
+        )
     }
     split = real.satellite()
     if split is not None:
         kernel = ConstantKernel() * Matern(np.ones(2), nu=0.5) + WhiteKernel()
         model = CompositeGPRegressor(kernel, mean="linear", device=device)
-        tasks = {"satellite": (model, split.X, split.y, (split.X_test, split.y_test)), **tasks}
+        tasks = {
+            "satellite field, 105,569 × 2, 42,740 to predict": (
+                model,
+                split.X,
+                split.y,
+                (split.X_test, split.y_test),
+            ),
+            **tasks,
+        }
+    print("\n| the estimator with a device | fit s | predict s | RMSE |\n|---|---|---|---|")
     for name, (model, X, y, (X_test, y_test)) in tasks.items():
         for turn in ("first", "again"):
             began = time.perf_counter()
@@ -89,10 +113,19 @@ def estimator(device: str) -> None:
             mean = model.predict(X_test, return_std=True)[0]
             done = time.perf_counter()
             error = np.sqrt(np.mean((mean - y_test) ** 2))
-            print(
-                f"{name}, {turn}: fit {fitted - began:.1f} s, predict {done - fitted:.1f} s, RMSE {error:.4g}",
-                flush=True,
-            )
+            print(f"| {name}, {turn} time | {fitted - began:.1f} | {done - fitted:.1f} | {error:.4g} |", flush=True)
+
+
+def print_profile(what: str, function: Callable[[], object]) -> None:
+    """The operations that take most of the time of a call."""
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    if current_device().name.startswith("cuda"):
+        kinds.append(torch.profiler.ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=kinds) as found:
+        function()
+        wait()
+    order = "self_cuda_time_total" if len(kinds) > 1 else "self_cpu_time_total"
+    print(f"\n{what}\n" + found.key_averages().table(sort_by=order, row_limit=16, max_name_column_width=56))
 
 
 def main() -> None:
@@ -101,24 +134,31 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=2000)
     parser.add_argument("--tests", type=int, default=100_000)
     parser.add_argument("--processor", type=int, default=32, help="blocks for the same work on the processor")
-    parser.add_argument("--estimator", action="store_true", help="the whole estimator instead")
+    parser.add_argument("--only", choices=["terms", "estimator"], help="one of the two parts")
+    parser.add_argument("--profile", action="store_true", help="which operations take the time of the terms")
     arguments = parser.parse_args()
-    if arguments.estimator:
+    if arguments.only != "estimator":
+        terms(arguments)
+    if arguments.only != "terms":
         estimator(arguments.device)
-        return
+
+
+def terms(arguments: argparse.Namespace) -> None:
+    """The terms by themselves, beside what the machine could do at best."""
     n, N = SIZE, SIZE * arguments.blocks
     X = np.random.default_rng(0).uniform(0, 4, size=(N, COLUMNS))
-    began = time.perf_counter()
-    segments = segment(X, n)
-    segmented = time.perf_counter() - began
-    composite = Composite.marginal(segments)
     with use_device(arguments.device):
+        segmented = seconds(lambda: segment(X, n), 1)
+        segments = segment(X, n)
+        composite = Composite.marginal(segments)
+        numbers = np.arange(0, arguments.blocks, max(1, arguments.blocks // 200))
+        conditioned = seconds(lambda: conditioning_sets(X, segments, 256, kernel=TRUTH, only=numbers), 1)
         rate, bandwidth = ceilings()
         name = torch.cuda.get_device_name() if arguments.device.startswith("cuda") else machine()
         print(
             f"{name}, PyTorch {torch.__version__}: {rate / 1e12:.1f} TFLOP/s, {bandwidth / 1e9:.0f} GB/s, both measured"
         )
-        print(f"N = {N:,} × {COLUMNS}, segments of {n} (made in {segmented:.1f} s on the processor)\n")
+        print(f"N = {N:,} × {COLUMNS}, segments of {n}\n")
         y = draw(X, segments)
         data = Observations.checked(TRUTH, X, y, mean=None, noise_variance=None)
         b, element = arguments.blocks, 8 * n * n
@@ -130,6 +170,8 @@ def main() -> None:
         whole = seconds(lambda: total_score(data, composite, NO_COEFFICIENTS))
         probed = seconds(lambda: total_score(data, composite, NO_COEFFICIENTS, probes=1))
         report = [
+            ("segments", segmented, None),
+            (f"conditioning sets of 256 for {len(numbers)} of the segments", conditioned, None),
             (
                 "Gram matrices and Cholesky factors alone",
                 bare,
@@ -149,6 +191,9 @@ def main() -> None:
         )
         predict = seconds(lambda: nearest(TRUTH, X, y, Z, n_neighbors=k), 1)
         report.append((f"{m:,} test points by the nearest {k}", predict, floor))
+        if arguments.profile:
+            print_profile("likelihood and gradient", lambda: total_score(data, composite, NO_COEFFICIENTS))
+            print_profile("test points", lambda: nearest(TRUTH, X, y, Z, n_neighbors=k))
         report_batch = current_device().batch_elements // n**2
     few = Composite.marginal(segments[: arguments.processor])
     total_score(data, few, NO_COEFFICIENTS)

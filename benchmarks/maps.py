@@ -1,9 +1,13 @@
 """Maps: the satellite image filled, a million cells from a million observations, and other libraries beside us.
 
     python benchmarks/maps.py satellite            # fill the image of Heaton et al. by the command line, and score it
-    python benchmarks/maps.py million              # 10⁶ cells filled from 10⁶ observed ones, in chunks
-    python benchmarks/maps.py peers [TASK ...]     # PyKrige, GSTools and verde (pip install pykrige gstools verde)
+    python benchmarks/maps.py stations             # map the precipitation of April 1948 in the US by the command line
+    python benchmarks/maps.py million [SIDE ...]   # rasters of SIDE² cells, half missing, filled in chunks;
+                                                   # up to 10⁶ cells filled from 10⁶ observed ones by default
+    python benchmarks/maps.py peers [TASK ...] [--limit SECONDS]    # PyKrige, GSTools and verde beside us
+                                                                    # (pip install pykrige gstools verde)
 
+With --picture FILE the first two keep their picture.
 Every measurement is a process of its own, one at a time; memory is the peak of it and all that it starts.
 """
 
@@ -14,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +30,9 @@ LEVELS = (0.5, 0.8, 0.95, 0.99)
 TASKS = ("1000", "5000", "precipitation", "satellite")
 METHODS = ("compositegp", "pykrige", "gstools", "verde")
 LIMIT = 900.0
+HOUR = 3600.0
+SIDES = (500, 1000, 1420)  # of the last about a million cells are observed, and as many are filled
+CHUNK = 250
 
 
 def field(n: int) -> Split:
@@ -64,10 +72,34 @@ def run_compositegp(split: Split, lonlat: bool) -> dict[str, float]:
     names = ["lon", "lat"] if lonlat else ["x", "y"]
     frame = pd.DataFrame(split.X, columns=names).assign(value=split.y)
     model, _ = learn_stations(frame, target="value", n_jobs=-1)
-    found = model.regressor.predict_distribution(split.X_test)
-    coverage = {f"in {100 * level:g} %": float(found.coverage(split.y_test, level)) for level in LEVELS}
-    rmse = float(np.sqrt(np.mean((found.mean - split.y_test) ** 2)))
-    return {"RMSE": rmse, "CRPS": float(found.crps(split.y_test).mean()), **coverage}
+    return scored(model.regressor.predict_distribution(split.X_test), split.y_test)
+
+
+def run_fill(split: Split, lonlat: bool) -> dict[str, float]:
+    """The same for places that are the cells of a raster: the model of `fill`, which sees its gaps."""
+    from compositegp.spatial import learn_raster
+
+    model = learn_raster(image_of(split), n_jobs=-1)
+    return scored(model.regressor.predict_distribution(split.X_test), split.y_test)
+
+
+def image_of(split: Split) -> Any:
+    """The raster of a split whose places are cells; those of the test part are missing."""
+    import pandas as pd
+    import xarray as xr
+
+    points = pd.DataFrame(np.concatenate([split.X, split.X_test]), columns=["lon", "lat"])
+    points["lst"] = np.concatenate([split.y, np.full(len(split.y_test), np.nan)])
+    table = points.pivot(index="lat", columns="lon", values="lst")
+    coordinates = {"lat": table.index, "lon": table.columns}
+    raster = xr.DataArray(table.to_numpy(), coords=coordinates, dims=("lat", "lon"), name="lst")
+    return raster.assign_attrs(units="°C", long_name="land surface temperature")
+
+
+def scored(found: Any, y: np.ndarray) -> dict[str, float]:
+    coverage = {f"in {100 * level:g} %": float(found.coverage(y, level)) for level in LEVELS}
+    rmse = float(np.sqrt(np.mean((found.mean - y) ** 2)))
+    return {"RMSE": rmse, "CRPS": float(found.crps(y).mean()), **coverage}
 
 
 def run_pykrige(split: Split, lonlat: bool) -> dict[str, float]:
@@ -124,16 +156,16 @@ def run_verde(split: Split, lonlat: bool) -> dict[str, float]:
     return scores(spline.predict((tests[:, 0], tests[:, 1])), None, split.y_test)
 
 
-def peers(names: list[str]) -> None:
+def peers(names: list[str], limit: float) -> None:
     print("| task | method | seconds | MB | RMSE | CRPS | in 50, 80, 95, 99 % |\n|---|---|---|---|---|---|---|")
     for name in names:
         for method in METHODS:
             command = [sys.executable, __file__, "one", name, method]
             began = time.perf_counter()
-            done, peak = watch(command, LIMIT)
+            done, peak = watch(command, limit)
             seconds = time.perf_counter() - began
             if done is None:
-                print(f"| {name} | {method} | over {LIMIT:.0f} | {peak:.0f} | | | |", flush=True)
+                print(f"| {name} | {method} | over {limit:.0f} | {peak:.0f} | | | |", flush=True)
                 continue
             if done.returncode:
                 reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "failed"
@@ -150,31 +182,29 @@ def one(name: str, method: str) -> None:
     split = task(name)
     if split is None:
         raise SystemExit("no data")
+    if (name, method) == ("satellite", "compositegp"):
+        method = "fill"
     print(json.dumps(globals()[f"run_{method}"](split, name in ("satellite", "precipitation"))))
 
 
-def fill_satellite() -> None:
+def fill_satellite(limit: float, picture: Path | None) -> None:
     """The whole way from a NetCDF file to layers and a picture, by the command line, and its scores."""
-    import pandas as pd
     import xarray as xr
 
     split = satellite()
     if split is None:
         return
-    points = pd.DataFrame(np.concatenate([split.X, split.X_test]), columns=["lon", "lat"])
-    points["lst"] = np.concatenate([split.y, np.full(len(split.y_test), np.nan)])
-    table = points.pivot(index="lat", columns="lon", values="lst")
-    raster = xr.DataArray(table.to_numpy(), coords={"lat": table.index, "lon": table.columns}, dims=("lat", "lon"))
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "lst.nc", Path(folder) / "filled.nc"
-        raster.rename("lst").assign_attrs(units="°C").to_netcdf(source)
+        image_of(split).to_netcdf(source)
         levels = sorted(
             {0.5 + sign * level / 2 for level in LEVELS for sign in (-1, 1)} | set(np.arange(1, 100) / 100)
         )
         quantiles = [option for level in levels for option in ("--quantile", f"{level:.4f}")]
         command = [sys.executable, "-m", "compositegp", "fill", str(source), "--out", str(out), *quantiles]
         began = time.perf_counter()
-        done, peak = watch([*command, "--picture", str(Path(folder) / "filled.png")], LIMIT)
+        drawn = picture or Path(folder) / "filled.png"
+        done, peak = watch([*command, "--picture", str(drawn)], limit)
         seconds = time.perf_counter() - began
         if done is None or done.returncode:
             raise SystemExit("over the limit" if done is None else done.stderr)
@@ -199,61 +229,119 @@ def fill_satellite() -> None:
             print(f"in {100 * level:g} %: {np.mean((low <= y) & (y <= high)):.3f}")
 
 
-def million() -> None:
-    """Rasters of growing size, half of each missing, filled in chunks: memory and seconds a cell."""
-    print("| cells | observed | seconds | peak MB |\n|---|---|---|---|")
-    for side in (500, 1000, 1420):
+def map_stations(limit: float, picture: Path | None) -> None:
+    """From a table of stations to a map and a page, by the command line; `peers` scores it on a tenth left out."""
+    import pandas as pd
+
+    split = precipitation()
+    if split is None:
+        return
+    frame = pd.DataFrame(np.concatenate([split.X, split.X_test]), columns=["lon", "lat"])
+    frame["anomaly"] = np.concatenate([split.y, split.y_test])
+    with tempfile.TemporaryDirectory() as folder:
+        frame.to_csv(Path(folder) / "stations.csv", index=False)
+        command = [sys.executable, "-m", "compositegp", "map", f"{folder}/stations.csv", "--target", "anomaly"]
         began = time.perf_counter()
-        done, peak = watch([sys.executable, __file__, "raster", str(side)], 3600)
+        done, peak = watch([*command, "--grid", "0.25", "--out", f"{folder}/map", "--report"], limit)
+        seconds = time.perf_counter() - began
         if done is None or done.returncode:
-            reason = "over an hour" if done is None else done.stderr.splitlines()[-1]
-            print(f"| {side * side:,} | | {reason} | {peak:.0f} |")
-            continue
-        observed = done.stdout.split()[-1]
-        print(
-            f"| {side * side:,} | {int(observed):,} | {time.perf_counter() - began:.0f} | {peak:.0f} |", flush=True
+            raise SystemExit("over the limit" if done is None else done.stderr)
+        print(done.stdout)
+        print(f"{seconds:.1f} s, {peak:.0f} MB, load {os.getloadavg()[0]:.1f}")
+        if picture is not None:
+            picture.write_bytes((Path(folder) / "map" / "map.png").read_bytes())
+
+
+def million(sides: list[int]) -> None:
+    """Rasters of growing size, half of each missing, filled in chunks: seconds, and memory that does not grow."""
+    print("| cells | observed | filled | seconds | cells a second | peak MB |\n|---|---|---|---|---|---|")
+    for side in sides:
+        with tempfile.TemporaryDirectory() as folder:
+            made, _ = watch([sys.executable, __file__, "make", folder, str(side)], HOUR)
+            if made is None or made.returncode:
+                raise SystemExit("making the raster took over an hour" if made is None else made.stderr)
+            observed = int(made.stdout)
+            began = time.perf_counter()
+            done, peak = watch([sys.executable, __file__, "raster", folder], HOUR)
+            seconds = time.perf_counter() - began
+        filled = side * side - observed
+        head = f"| {side * side:,} | {observed:,} | {filled:,} |"
+        if done is None or done.returncode:
+            print(
+                head,
+                "over an hour" if done is None else done.stderr.splitlines()[-1],
+                f"| | {peak:.0f} |",
+                flush=True,
+            )
+        else:
+            print(head, f"{seconds:.0f} | {filled / seconds:.0f} | {peak:.0f} |", flush=True)
+
+
+def make(folder: str, side: int) -> None:
+    """Write a raster to Zarr in strips, waves with noise and clouds over half of it; print how many cells are seen."""
+    import dask.array as da
+    import xarray as xr
+
+    rng = np.random.default_rng(0)
+    waves = rng.uniform([8, 8, 0], [60, 60, 6], size=(12, 3))
+    clouds = rng.uniform([5, 5, 0], [25, 25, 6], size=(9, 3)) * rng.choice([-1, 1], size=(9, 3))
+
+    def strip(start: int) -> np.ndarray:
+        rows, columns = np.mgrid[start : min(start + CHUNK, side), 0:side]
+        values, cover = (sum(np.sin(rows / a + columns / b + c) for a, b, c in some) for some in (waves, clouds))
+        values = values + 0.2 * np.random.default_rng(start).normal(size=rows.shape)
+        return np.where(cover > 0, np.nan, values).astype(np.float32)
+
+    data = da.full((side, side), np.nan, dtype=np.float32, chunks=(CHUNK, CHUNK))
+    xr.DataArray(data, dims=("y", "x"), name="field").to_dataset().to_zarr(
+        f"{folder}/in.zarr", compute=False, consolidated=False
+    )
+    observed = 0
+    for start in range(0, side, CHUNK):
+        part = strip(start)
+        observed += int(np.isfinite(part).sum())
+        region = {"y": slice(start, start + len(part)), "x": slice(0, side)}
+        xr.DataArray(part, dims=("y", "x"), name="field").to_dataset().to_zarr(
+            f"{folder}/in.zarr", region=region, consolidated=False
         )
+    print(observed)
 
 
-def raster(side: int) -> None:
-    """Fill one raster: read from Zarr in chunks, written to Zarr in chunks."""
+def raster(folder: str) -> None:
+    """Fill one raster from the 64 nearest cells: read from Zarr in chunks, written to Zarr in chunks."""
     import dask
     import xarray as xr
 
     from compositegp import Nearest
     from compositegp.spatial import fill
 
-    rng = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder:
-        rows, columns = np.mgrid[0:side, 0:side]
-        values = sum(
-            np.sin(rows / a + columns / b + c) for a, b, c in rng.uniform([8, 8, 0], [60, 60, 6], size=(12, 3))
-        ) + 0.2 * rng.normal(size=(side, side))
-        values[rng.uniform(size=values.shape) < 0.5] = np.nan
-        source = xr.DataArray(values.astype(np.float32), dims=("y", "x"), name="field")
-        source.chunk({"y": 250, "x": 250}).to_dataset().to_zarr(f"{folder}/in.zarr", consolidated=False)
-        observed = int(np.isfinite(values).sum())
-        del values, rows, columns, source
-        data = xr.open_zarr(f"{folder}/in.zarr", consolidated=False)
-        filled = fill(data, "field", prediction=Nearest(64), quantiles=(), n_jobs=-1)
-        with dask.config.set(scheduler="threads", num_workers=2):
-            filled.to_zarr(f"{folder}/out.zarr", consolidated=False)
-    print(observed)
+    data = xr.open_zarr(f"{folder}/in.zarr", consolidated=False)
+    filled = fill(data, "field", prediction=Nearest(64), quantiles=(), n_jobs=-1)
+    with dask.config.set(scheduler="threads", num_workers=2):
+        filled.to_zarr(f"{folder}/out.zarr", consolidated=False)
+    if bool(xr.open_zarr(f"{folder}/out.zarr", consolidated=False)["mean"].isnull().any().compute()):
+        raise SystemExit("some cells were not filled")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["satellite", "million", "peers", "one", "raster"])
+    parser.add_argument("what", choices=["satellite", "stations", "million", "peers", "one", "make", "raster"])
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for each method")
+    parser.add_argument("--picture", type=Path, help="where to keep the picture of the map")
     given = parser.parse_args()
     if given.what == "peers":
-        peers(given.names or list(TASKS))
+        peers(given.names or list(TASKS), given.limit)
     elif given.what == "one":
         one(*given.names)
+    elif given.what == "million":
+        million([int(side) for side in given.names] or list(SIDES))
+    elif given.what == "make":
+        make(given.names[0], int(given.names[1]))
     elif given.what == "raster":
-        raster(int(given.names[0]))
+        raster(given.names[0])
     else:
-        {"satellite": fill_satellite, "million": million}[given.what]()
+        {"satellite": fill_satellite, "stations": map_stations}[given.what](given.limit, given.picture)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,21 @@ settings.register_profile("thorough", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Groups of tests that are not skipped one by one, but are not there at all."""
+    missing = []
+    found = {parameter.id for parameter in back_ends()}
+    if "torch" not in found:
+        missing.append("every test that takes `device`, on PyTorch: it is not installed (make torch)")
+    if "cuda" not in found:
+        missing.append("every test that takes `device`, on a GPU: there is none, or PyTorch is not installed")
+    if "not slow" in terminalreporter.config.option.markexpr:
+        missing.append("statistical and large tests: make test-slow")
+    terminalreporter.section("not collected here")
+    for line in missing:
+        terminalreporter.line(line)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20180131)
@@ -41,6 +56,8 @@ def back_ends():
         found.append(pytest.param("cpu", id="torch"))
         if torch.cuda.is_available():
             found.append(pytest.param("cuda", id="cuda"))
+        else:  # Triton reads it when it is first imported: its programs then run on the processor
+            os.environ["TRITON_INTERPRET"] = "1"
     return found
 
 

@@ -19,6 +19,7 @@ from compositegp import (
     Nearest,
     NumericalWarning,
     committee,
+    conditioning_sets,
     factorize,
     fisher_information,
     learn,
@@ -31,19 +32,21 @@ from compositegp import (
 from compositegp.backend import (
     SingularMatrixError,
     cholesky,
+    cholesky_and_inverse,
     cholesky_of_complement,
     current_device,
     fetch,
+    half_of_weighted_inverse,
     in_batches,
     invert_lower,
-    lower_of_weighted_inverse,
     on_processor,
     solve_lower,
     solve_right,
+    subtract_products,
 )
 from compositegp.backend.devices import _open
 from compositegp.composite import Observations, total_score
-from compositegp.kernels import diagonal, gram, linearize
+from compositegp.kernels import OnSphere, diagonal, gram, linearize
 from compositegp.posteriors import NeighborSearch
 from compositegp.prediction import Committee, CompositeSum, Inducing
 
@@ -102,13 +105,38 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(C @ fetch(solve_lower(lower, send(B))), B, rtol=0, atol=1e-8)
         inverse = invert_lower(send(C))
         np.testing.assert_allclose(fetch(inverse) @ C, np.broadcast_to(np.eye(n), A.shape), rtol=0, atol=1e-8)
-        expected = np.tril(np.linalg.inv(C).transpose(0, 2, 1) @ (weights[:, None] * np.linalg.inv(C)))
-        spread = np.broadcast_to(weights, (3, n))
-        np.testing.assert_allclose(
-            fetch(lower_of_weighted_inverse(inverse, send(spread))), expected, rtol=0, atol=1e-8
-        )
+        expected = np.linalg.inv(C).transpose(0, 2, 1) @ (weights[:, None] * np.linalg.inv(C))
+        half = fetch(half_of_weighted_inverse(1.0 * inverse, send(np.broadcast_to(weights, (3, n)))))
+        np.testing.assert_allclose(half + half.transpose(0, 2, 1), expected, rtol=0, atol=1e-8)
+        half = fetch(half_of_weighted_inverse(inverse, None))
+        np.testing.assert_allclose(half + half.transpose(0, 2, 1), np.linalg.inv(A), rtol=0, atol=1e-8)
+        changed, left = rng.normal(size=(3, n, n)), rng.normal(size=(3, n, 2))
+        found = send(changed.copy())
+        subtract_products(found, send(left), send(B))
+        np.testing.assert_allclose(fetch(found), changed - left @ B.transpose(0, 2, 1), rtol=0, atol=1e-12)
         rows = rng.normal(size=(3, 4, n))
         np.testing.assert_allclose(fetch(solve_right(send(C[0]), send(rows))) @ C[0].T, rows, rtol=0, atol=1e-8)
+
+    @pytest.mark.parametrize("n", [1, 40, 65, 200])
+    @pytest.mark.parametrize("noise", [1e-1, 1e-4, 1e-9])
+    def test_factors_and_inverses_are_found_together(self, n, noise, rng, device):
+        X = rng.uniform(size=(3, n, 2))
+        A = np.stack([RBF(0.5)(x) + noise * np.eye(n) for x in X])
+        (lower, jitter), inverse = cholesky_and_inverse(send(A.copy()))
+        C, found = np.tril(fetch(lower)), fetch(inverse)
+        assert not jitter.any()
+        np.testing.assert_allclose(C @ C.transpose(0, 2, 1), A, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(found, np.tril(found))
+        np.testing.assert_allclose(
+            found @ C, np.broadcast_to(np.eye(n), A.shape), rtol=0, atol=1e-13 / np.sqrt(noise)
+        )
+        assert np.log(np.diagonal(C, axis1=1, axis2=2)).sum() == pytest.approx(
+            np.linalg.slogdet(A)[1].sum() / 2, abs=1e-11 / noise
+        )
+        A[1] = 1.0
+        (_, jitter), _ = cholesky_and_inverse(send(A))
+        assert jitter[0] == jitter[2] == 0
+        assert (jitter[1] > 0) == (n > 1)
 
     def test_a_singular_matrix_gets_jitter_and_an_indefinite_one_is_named(self, rng, device):
         A = np.stack([np.eye(40), np.ones((40, 40)), 2 * np.eye(40)])
@@ -329,6 +357,46 @@ def test_estimator_predicts_the_same_on_every_back_end(prediction, rng, device):
             )
 
 
+@pytest.mark.parametrize("d", [2, 6])
+def test_groups_of_test_points_are_predicted_the_same_on_every_back_end(d, rng, device):
+    """Points that share their neighbors: close together in two columns, and tried out in six."""
+    X = rng.uniform(size=(700, d))
+    y, Z = np.sin(3 * X).sum(axis=1) + 0.1 * rng.normal(size=700), 0.2 + 0.3 * rng.uniform(size=(300, d))
+    kernel = 1.0 * RBF(np.full(d, 2.0)) + WhiteKernel(0.01)
+    found = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(60), device=device).fit(X, y)
+    with use_device(None):
+        expected = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(60)).fit(X, y)
+        theirs = expected.predict(Z, return_std=True)
+    np.testing.assert_allclose(found.predict(Z, return_std=True), theirs, rtol=0, atol=1e-6)
+
+
+def test_hyperparameters_are_mixed_on_the_device(rng, device):
+    X = rng.uniform(0, 6, size=(40, 1))
+    y, Z = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40), np.linspace(0, 6, 9)[:, None]
+    kernel = 1.0 * RBF() + WhiteKernel()
+    model = CompositeGPRegressor(kernel, device=device).fit(X, y)
+    mean, std = model.predict(Z, return_std=True)
+    members = model._model.predictor.members
+    assert len(members) > 1
+    assert isinstance(members[0].factored.lower, np.ndarray) == (device is None)
+    with use_device(None):
+        expected = CompositeGPRegressor(kernel).fit(X, y)
+        np.testing.assert_allclose(mean, expected.predict(Z), rtol=0, atol=0.01)
+        np.testing.assert_allclose(std, expected.predict(Z, return_std=True)[1], rtol=0.05)
+        joint = expected.predict(Z[:3], return_cov=True)[1]
+    np.testing.assert_allclose(model.predict(Z[:3], return_cov=True)[1], joint, rtol=0.1, atol=1e-4)
+
+
+def test_averages_of_segments_are_the_same_on_every_back_end(rng, device):
+    X = rng.uniform(0, 6, size=(120, 1))
+    kernel = 1.0 * RBF(0.8) + WhiteKernel(0.1)
+    y = np.linalg.cholesky(kernel(X)) @ rng.normal(size=120)
+    found = learn(kernel, X, y, segment(X, 60), learning="fisher_average")
+    with use_device(None):
+        expected = learn(kernel, X, y, segment(X, 60), learning="fisher_average")
+    np.testing.assert_allclose(found.theta, expected.theta, rtol=0, atol=1e-3)
+
+
 def test_a_saved_model_does_not_ask_for_the_device(rng, device, tmp_path):
     X, y = rng.uniform(size=(50, 1)), rng.normal(size=50)
     model = CompositeGPRegressor(RBF() + WhiteKernel(0.1), learning=None, device=device).fit(X, y)
@@ -379,6 +447,37 @@ def test_among_many_points_the_nearest_are_those_of_the_tree(device, rng):
     found = NeighborSearch(points).nearest(centres, 100, None)
     with use_device(None):
         np.testing.assert_array_equal(found, NeighborSearch(points).nearest(centres, 100, 1))
+
+
+class TestTermsOfManyPoints:
+    @pytest.mark.parametrize("n", [3000, 3001])
+    def test_segments_are_as_local_as_those_of_the_processor(self, n, device, rng, monkeypatch):
+        monkeypatch.setattr("compositegp.composite.segmentation._MANY_POINTS", 100)
+        for X in (rng.uniform(size=(n, 5)), 1e6 + rng.normal(size=(n, 2)) @ [[1.0, 0.9], [0.0, 0.3]]):
+            found = segment(X, 70)
+            with use_device(None):
+                expected = segment(X, 70)
+            np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(n))
+            assert [len(part) for part in found] == [len(part) for part in expected]
+            assert all((np.diff(part) > 0).all() for part in found)
+            spreads = [np.mean([X[part].var(axis=0) for part in parts]) for parts in (found, expected)]
+            assert spreads[0] == pytest.approx(spreads[1], rel=0.05)
+
+    @pytest.mark.parametrize("kernel", [None, RBF([0.3, 2.0, 1.0]), OnSphere(RBF(0.5))])
+    def test_conditioning_sets_are_those_of_the_processor(self, kernel, device, rng, monkeypatch):
+        X = rng.uniform(size=(400, 2 if isinstance(kernel, OnSphere) else 3))
+        segments = [*segment(X[:390], 30), np.arange(390, 397), np.arange(0), np.arange(397, 400)]
+        with use_device(None):
+            expected = conditioning_sets(X, segments, 12, kernel=kernel)
+        monkeypatch.setattr("compositegp.composite.block_vecchia._MANY_POINTS", 100)
+        monkeypatch.setattr("compositegp.composite.block_vecchia._MANY_SEGMENTS", 1000)
+        for only in (None, [0, 5, 9], [len(segments) - 2]):
+            found = conditioning_sets(X, segments, 12, kernel=kernel, only=only)
+            chosen = expected if only is None else [expected[number] for number in only]
+            assert len(found) == len(chosen)
+            for one, other in zip(found, chosen, strict=True):
+                np.testing.assert_array_equal(one, other)
+        assert all(len(part) == 0 for part in conditioning_sets(X, segments, 0))
 
 
 def test_batches_halve_when_memory_runs_out(monkeypatch):

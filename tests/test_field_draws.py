@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import CompositeGPRegressor, Nearest
 from compositegp.kernels import gram
-from compositegp.spatial import krige
+from compositegp.spatial import fill, krige
 
 KERNEL = ConstantKernel(1.0, "fixed") * Matern(2.0, "fixed", nu=1.5) + WhiteKernel(0.05, "fixed")
 
@@ -83,3 +84,33 @@ def test_a_map_has_draws_that_depend_on_the_seed_alone():
     np.testing.assert_array_equal(field["samples"], krige(frame, **options, n_jobs=2)["samples"])
     assert not np.array_equal(field["samples"], krige(frame, **options, random_state=1)["samples"])
     assert float(abs(field["samples"].mean("sample") - field["mean"]).max()) < 2.5
+
+
+def test_draws_of_a_raster_are_those_of_the_posterior_around_what_was_observed():
+    rng = np.random.default_rng(5)
+    rows, columns = np.mgrid[0:9, 0:10].astype(float)
+    X = np.column_stack([columns.ravel(), rows.ravel()])
+    values = (3 + np.linalg.cholesky(gram(KERNEL, X)) @ rng.normal(size=90)).reshape(9, 10)
+    raster = xr.DataArray(values, dims=("y", "x"), name="zinc").where((rows + columns) % 3 > 0)
+    wanted = raster.isnull() & (raster.x > 0)
+    filled = fill(raster, kernel=KERNEL, samples=4000, latent=True, wanted=wanted)
+    draws, gaps = filled["samples"].to_numpy(), wanted.to_numpy()
+    observed = raster.notnull().to_numpy()
+    assert (draws[:, observed] == values[observed]).all()
+    assert np.isnan(draws[:, ~observed & ~gaps]).all()
+    # Ordinary kriging by dense algebra: the mean is estimated.
+    there, here = X[observed.ravel()], X[gaps.ravel()]
+    K, k = KERNEL(there), gram(KERNEL, there, here)
+    ones = np.ones(len(there))
+    weights = np.linalg.solve(K, np.column_stack([ones, values[observed], k]))
+    precision, left = ones @ weights[:, 0], 1 - ones @ weights[:, 2:]
+    level = ones @ weights[:, 1] / precision
+    expected = level + k.T @ (weights[:, 1] - level * weights[:, 0])
+    covariance = gram(KERNEL, here, here) - k.T @ weights[:, 2:] + np.outer(left, left) / precision
+    std = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose((draws[:, gaps].mean(axis=0) - expected) / std, 0, atol=5 / np.sqrt(4000))
+    np.testing.assert_allclose(
+        np.cov(draws[:, gaps].T) / np.outer(std, std), covariance / np.outer(std, std), atol=0.1
+    )
+    with pytest.raises(ValueError, match="Load it first"):
+        fill(raster.chunk({"x": 5}), kernel=KERNEL, samples=2)

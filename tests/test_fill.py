@@ -229,6 +229,10 @@ class TestFiles:
             tmp_path / "filled.nc",
             "--picture",
             tmp_path / "map.png",
+            "--report",
+            tmp_path / "report.html",
+            "--samples",
+            "2",
         ]
         done = subprocess.run(
             [sys.executable, "-m", "compositegp", *arguments, "--json", "--above", "1"],
@@ -243,6 +247,9 @@ class TestFiles:
         found = xr.open_dataset(tmp_path / "filled.nc")
         assert float(np.sqrt(((found["mean"] - whole) ** 2).mean())) < 0.1
         assert (tmp_path / "map.png").read_bytes()[:4] == b"\x89PNG"
+        assert found["samples"].sizes["sample"] == 2
+        assert (found["samples"] == gappy).where(gappy.notnull(), True).all()
+        assert "nearest neighbor" in (tmp_path / "report.html").read_text()
 
 
 class TestOddRasters:

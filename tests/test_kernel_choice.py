@@ -141,7 +141,8 @@ def test_pieces_of_data_elsewhere_add_up_to_the_log_likelihood():
 
         def read(self, numbers, kernel):
             reading = self._source.read(numbers, kernel)
-            return type("Reading", (), {"n_blocks": reading.n_blocks, "score": staticmethod(reading.score)})()
+            sizes = {"n_blocks": reading.n_blocks, "cubes": reading.cubes}
+            return type("Reading", (), {**sizes, "score": staticmethod(reading.score)})()
 
     X, y = draw(PROCESSES["Matern 3/2"], 400, 2)
     data = observations(X, y)

@@ -111,7 +111,7 @@ def test_a_mixture_over_theta_forgets_what_the_point_says_of_theta(rng):
     y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=15)
     model = CompositeGPRegressor(1.0 * RBF() + WhiteKernel(), prediction=Nearest(theta_uncertainty=True)).fit(X, y)
     found = model.predict_leave_one_out()
-    members = model._model.predictor._cached_members
+    members = model._model.predictor.members
     for row in (0, 7, 14):
         others = np.arange(15) != row
         logs, means, variances = [], [], []

@@ -1,5 +1,7 @@
 """The NOx study and its loaders, on small files made here."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,22 @@ from oracles import exact_gp
 
 from compositegp import Composite, Estimated, posterior
 from compositegp.datasets import author_errors, locate, stockholm_nox
-from compositegp.forecasting import Season
+from compositegp.forecasting import CompositeGPForecaster, Season
 from compositegp.paper import Model, choices, forecast_day, learn_model, nox
+from compositegp.paper.nox_claims import author_case, day_claims
+from compositegp.paper.nox_forecasts import shipped_default
 from compositegp.paper.nox_kernel import kernel_of
-from compositegp.paper.nox_study import _origins, _weights
+from compositegp.paper.nox_study import _weights, origins_of
+
+AUTHOR = """method,config,rmse,mae
+gp,50weeks,49.0,31.0
+gp,5weeks,50.0,31.0
+rgp,5weeksperbatch-10batches,53.0,33.0
+rgp,1weeksperbatch-50batches,56.0,35.0
+rgp,10weeksperbatch-10batches,54.0,33.0
+sgp,5weeksinducing-50weeksobserving,50.0,33.0
+sgp,1weeksinducing-50weeksobserving,54.0,35.0
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,27 +80,70 @@ def test_files_are_looked_for_in_one_folder_only(tmp_path, monkeypatch):
         author_errors(tmp_path / "errors.csv")
 
 
+QUICK = CompositeGPForecaster("log", seasons=["day", "week"], search=False)
+
+
 def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, tmp_path):
-    experiment = nox.run(tmp_path, days=5, weeks=10, stations=("essingeleden",), history=500, path=file)
+    author = file.parent / "nox_stockholm_author_errors.csv"
+    author.write_text(AUTHOR)  # beside the file that --data names
+    experiment = nox.run(
+        tmp_path, days=5, weeks=10, stations=("essingeleden",), history=500, path=file, forecaster=QUICK
+    )
+    author.unlink()
     table = pd.read_csv(tmp_path / "nox.csv")
-    assert set(table["mean"]) == {"profile", "constant"}
-    assert len(table) == 2 * 9
+    assert list(table.groupby("mean", sort=False).size()) == [8, 8, 1]
     # The verdicts are those of the table; seconds are for benchmarks, not for tests.
-    verdicts = {claim.text: claim.holds for claim in experiment.claims if "time" not in claim.text}
-    errors = table.set_index(["mean", "method"])["RMSE of mean"]
-    gaps = {kind: (errors[kind] - errors[kind, "GP"]).abs() for kind in ("profile", "constant")}
-    default = errors["profile", "default, latest 1024"] < 1.01 * errors["profile", "GP"]
-    assert verdicts == {
-        "essingeleden, profile mean: longer segments close the gap to the GP": gaps["profile"]["CGP 5 weeks"]
-        < gaps["profile"]["CGP 1 weeks"],
-        "(not in the paper) essingeleden: this library's default is as accurate as the GP": default,
-        "essingeleden, constant mean: longer segments close the gap to the GP": gaps["constant"]["CGP 5 weeks"]
-        < gaps["constant"]["CGP 1 weeks"],
-    }
-    assert all(
-        holds for text, holds in verdicts.items() if "constant mean" not in text
-    )  # which five days do not show
-    assert {file for file, _ in experiment.pictures} <= {path.name for path in tmp_path.iterdir()}
+    verdicts = {claim.text: claim.holds for claim in experiment.claims if not claim.timed}
+    for kind, predictor in (("profile", "median"), ("profile", "mean"), ("constant", "mean")):
+        errors = table[table["mean"] == kind].set_index("method")[f"RMSE of {predictor}"]
+        cgp, sgp = (errors[[f"{name} {size} weeks" for size in (1, 2, 5)]].to_numpy() for name in ("CGP", "FITC"))
+        case = f": essingeleden, {kind} as mean, RMSE of the {predictor}"
+        assert verdicts["the GP is the lower bound of CGP and SGP" + case] == (errors["GP"] <= min(*cgp, *sgp))
+        assert verdicts["larger segments and more inducing points reduce the RMSE" + case] == (
+            (np.diff(cgp) < 0).all() and (np.diff(sgp) < 0).all()
+        )
+        closes = (np.diff(np.abs(cgp - sgp)) < 0).all()
+        assert verdicts["the gap between the RMSEs of CGP and SGP closes" + case] == closes
+        to_gp = (np.diff(np.abs(cgp - errors["GP"])) < 0).all()
+        assert verdicts["(not in the paper) longer segments close the gap to the GP" + case] == to_gp
+    assert verdicts["the GP is the lower bound of CGP and SGP: essingeleden, the author's own runs"]
+    assert not verdicts["the gap between the RMSEs of CGP and SGP closes: essingeleden, the author's own runs"]
+    # Every prediction is there: the scores can be computed from them.
+    every = pd.read_csv(tmp_path / "nox_predictions.csv", parse_dates=["time"])
+    assert every.groupby(["model", "method"]).size().eq(5 * 24).all()
+    own = every[every["method"] == "CompositeGPForecaster()"]
+    row = table[table["mean"] == "its own"].iloc[0]
+    assert row["RMSE of mean"] == pytest.approx(np.sqrt(np.mean((own["mean"] - own["observed"]) ** 2)), rel=1e-5)
+    inside = (own["q0.025"] < own["observed"]) & (own["observed"] < own["q0.975"])
+    assert row["coverage 95 %"] == pytest.approx(inside.mean(), rel=1e-5)
+    assert {file for file, _ in experiment.pictures} <= {path.name for path in (tmp_path / "figures").iterdir()}
+
+
+def test_the_default_is_the_forecaster_as_a_user_calls_it(file):
+    series = stockholm_nox("essingeleden", file)
+    starts = pd.DatetimeIndex(["2014-01-01 01:00", "2014-01-03 01:00"])
+    found = shipped_default(series, starts, QUICK)
+    model = CompositeGPForecaster(**QUICK.get_params()).fit(series[:"2014-01-01 00:00"])
+    np.testing.assert_allclose(found.mean[:24], model.predict("24h")["mean"])
+    model.update(series["2014-01-01 01:00":"2014-01-03 00:00"])
+    np.testing.assert_allclose(found.upper[24:], model.predict("24h")["q0.975"])
+    assert list(found.times[24:]) == list(model.predict("24h").index)
+
+
+def test_the_authors_numbers_are_read_by_their_weeks():
+    case = author_case(author_errors(io.StringIO(AUTHOR)))
+    assert case.gp == 49.0
+    assert case.cgp == {1: 56.0, 5: 53.0}
+    assert case.sgp == {1: 54.0, 5: 50.0}
+
+
+@pytest.mark.parametrize(("rush", "night", "holds"), [(1.6, 1.0, True), (1.4, 1.0, False)])
+def test_wider_at_rush_hours_is_half_as_wide_again(rush, night, holds):
+    widths = np.full(24, 1.2)
+    widths[[6, 7, 8, 15, 16, 17]] = rush
+    widths[[22, 23, 0, 1, 2, 3, 4]] = night
+    shown = {"q0.025": np.ones(24), "q0.5": 1 + 0.3 * widths, "q0.975": 1 + widths}
+    assert [claim.holds for claim in day_claims(shown)] == [True, True, holds]
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +165,12 @@ def test_weights_are_those_of_a_prediction_made_alone(file, learned):
 
 def test_days_are_those_of_2014(file):
     series = stockholm_nox("essingeleden", file)
-    origins = _origins(series, 364, 1000)
+    origins = origins_of(series, 364, 1000)
     assert series.index[origins[0]] == pd.Timestamp("2014-01-01 01:00")
     assert (np.diff(origins) == 24).all()
-    assert len(_origins(series, 3, 1000)) == 3
+    assert len(origins_of(series, 3, 1000)) == 3
     with pytest.raises(ValueError, match="too few"):
-        _origins(series, 3, 10_000)
+        origins_of(series, 3, 10_000)
 
 
 def test_a_days_forecast_is_log_normal(file, learned):
@@ -130,7 +187,7 @@ def test_the_same_study_on_a_series_with_gaps(file, tmp_path, monkeypatch):
     seasons = [Season("day", 24.0), Season("week", 168.0)]
     model = Model(kernel_of(seasons, 1.0), Estimated("constant", np.array([level]), np.zeros((1, 1))))
     monkeypatch.setattr(nox, "learn_model", lambda *_: model)
-    experiment = nox.run_elsewhere(tmp_path, days=2, weeks=10, series=holes, first=first)
+    experiment = nox.run_elsewhere(tmp_path, days=2, weeks=10, series=holes, first=first, forecaster=QUICK)
     assert "file was not found" in experiment.setting
     table = pd.read_csv(tmp_path / "nox.csv").set_index(["mean", "method"])
     hours, y = np.asarray((holes.index - holes.index[0]) / pd.Timedelta(hours=1)), holes.to_numpy()

@@ -110,7 +110,7 @@ def test_copies_of_one_output_teach_the_same_with_smaller_errors(data, learning)
     segments = segment(X, 50)
     one = learn(KERNEL, X, Y[:, 0], segments, learning=learning, conditioning_size=0, warn=False)
     two = learn(KERNEL, X, Y[:, [0, 0]], segments, learning=learning, conditioning_size=0, warn=False)
-    assert (np.abs(one.theta - two.theta) < 0.2 * one.theta_standard_errors + 1e-3).all()
+    assert (np.abs(one.theta - two.theta) < 0.1 * one.theta_standard_errors + 1e-3).all()
     known = one.theta_standard_errors < 0.5
     ratio = two.theta_standard_errors[known] / one.theta_standard_errors[known]
     np.testing.assert_allclose(ratio, np.sqrt(0.5), rtol=0.1)

@@ -6,10 +6,11 @@ docs/theory.md tells readers; each test here is named there.
 import numpy as np
 import pytest
 from oracles import exact_gp
-from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
 
-from compositegp import Composite, posterior
-from compositegp.paper import spatial
+from compositegp import Composite, fisher_information, posterior
+from compositegp.analysis import compare
+from compositegp.paper import section_5, spatial, time_series
 
 KERNEL = Matern(1.5, nu=1.5) + WhiteKernel(0.1)
 
@@ -35,27 +36,44 @@ def composite_marginal_covariance(kernel, X, Z, segments):
     return covariance
 
 
+def draw(kernel, X, Z, rng, size):
+    """Draws of the noise-free z and of the observations y, from the model."""
+    points = np.concatenate([Z, X])
+    covariance = kernel(points, points)
+    covariance[len(Z) :, len(Z) :] = kernel(X)
+    drawn = rng.multivariate_normal(np.zeros(len(points)), covariance, size=size)
+    return drawn[:, : len(Z)], drawn[:, len(Z) :]
+
+
 def test_slip_1_mse_bound(rng):
+    """The least error that is measured is the corrected bound, 17 times the printed one."""
     X, Z = rng.uniform(0, 5, size=(15, 1)), np.array([[2.5]])
-    _, covariance = exact_gp(KERNEL, X, np.zeros(15), Z)
-    prior_variance = KERNEL(Z, Z)[0, 0]
-    corrected = prior_variance * np.exp(-2 * information(KERNEL, X, Z))
+    report = compare(KERNEL, X, Z, Composite.full(15))
+    corrected = KERNEL(Z, Z)[0, 0] * np.exp(-2 * information(KERNEL, X, Z))
     printed = corrected / (2 * np.pi * np.e)
-    np.testing.assert_allclose(corrected, covariance[0, 0])  # the GP attains it, as the paper says
-    assert printed < 0.06 * covariance[0, 0]
+    np.testing.assert_allclose(report.exact_variance[0], corrected, rtol=1e-8)  # attained, as the paper says
+    z, y = draw(KERNEL, X, Z, rng, 20_000)
+    squares = (z[:, 0] - y @ posterior(KERNEL, X, np.eye(15), Z, Composite.full(15)).mean[0]) ** 2
+    error = squares.std() / np.sqrt(len(squares))
+    assert abs(squares.mean() - corrected) < 4 * error
+    assert abs(squares.mean() - printed) > 50 * error
 
 
 def test_slip_2_block_of_theorem_2(rng):
-    X = rng.uniform(0, 5, size=(14, 1))
-    S = KERNEL(X)
-    S11, S12, S21, S22 = S[:6, :6], S[:6, 6:], S[6:, :6], S[6:, 6:]
-    inverse11 = np.linalg.inv(S11)
-    conditional = S22 - S21 @ inverse11 @ S12
-    printed = inverse11 @ S12 @ np.linalg.solve(conditional, S21 @ inverse11)
-    corrected = inverse11 + printed
-    truth = np.linalg.inv(S)[:6, :6]
-    np.testing.assert_allclose(corrected, truth, rtol=0, atol=1e-9)
-    assert np.abs(printed - truth).max() > 0.1
+    """The excess error by the printed block is not that of `analysis`, nor that which is measured."""
+    X, Z = np.sort(rng.uniform(0, 5, size=(14, 1)), axis=0), np.array([[2.2]])
+    example = section_5.Example("two halves", KERNEL, X, Z, 2)
+    excess = example.compare().excess_mse[0]
+    assert section_5.printed_excess(example, corrected=True) == pytest.approx(excess, rel=1e-6)
+    assert section_5.printed_excess(example) > 2 * excess
+    _, y = draw(KERNEL, X, Z, rng, 20_000)
+    exact, composite = (
+        posterior(KERNEL, X, np.eye(14), Z, terms).mean[0] for terms in (Composite.full(14), example.composite)
+    )
+    squares = (y @ (exact - composite)) ** 2
+    error = squares.std() / np.sqrt(len(squares))
+    assert abs(squares.mean() - excess) < 4 * error
+    assert abs(squares.mean() - section_5.printed_excess(example)) > 20 * error
 
 
 class TestSlip3InformationGain:
@@ -118,6 +136,42 @@ def test_slip_4_size_of_the_test_set():
     assert (~held).sum() == 3840  # as in the paper
     assert held.sum() == 256  # the paper says 512
     np.testing.assert_array_equal(np.ptp(grid[held], axis=0), [15, 15])
+
+
+def test_slip_5_error_covariance_of_a_segment(rng):
+    """Errors of estimates spread as the inverse of the Fisher information, not as the Fisher information."""
+    X = np.arange(400.0)[:, None]
+    kernel = ConstantKernel(1.0) * RBF(2.0, "fixed")
+    information_ = float(fisher_information(kernel, X)[0, 0])
+    root = np.linalg.cholesky(kernel(X) + 1e-10 * np.eye(400))
+    y = root @ rng.standard_normal((400, 300))
+    whitened = np.linalg.solve(root, y)
+    estimates = np.log(np.mean(whitened**2, axis=0))  # maximum likelihood of ln α², in closed form
+    spread = estimates.var(ddof=1)
+    assert spread == pytest.approx(1 / information_, rel=0.3)
+    assert spread < 0.01 * information_
+
+
+def test_slip_6_the_noise_is_not_a_constant_covariance(rng):
+    """Section 2 has independent errors: then distant observations have the covariance of f, without σ²_ε."""
+    t = np.array([[0.0], [37.0]])
+    latent = 1.0 * ExpSineSquared(1.0, 128.0) + 1.0 * RBF(20 / np.sqrt(2))
+    f = np.linalg.cholesky(latent(t)) @ rng.standard_normal((2, 200_000))
+    y = f + np.sqrt(0.1) * rng.standard_normal(f.shape)
+    products = y[0] * y[1]
+    error = products.std() / np.sqrt(products.size)
+    assert abs(products.mean() - time_series.KERNEL(t)[0, 1]) < 4 * error
+    assert abs(products.mean() - (latent(t)[0, 1] + 0.1)) > 10 * error  # as printed
+
+
+def test_slip_7_the_mean_of_a_segment_depends_on_z(rng):
+    """E[y given z] = μ_y + Σ_yz Σ_zz⁻¹ (z − μ_z): printed with the mean of the belief in the place of z."""
+    X, Z = rng.uniform(0, 5, size=(4, 1)), np.array([[1.0], [4.0]])
+    z, y = draw(KERNEL, X, Z, rng, 100_000)
+    slopes = np.linalg.lstsq(z, y, rcond=None)[0].T  # of the regression of y on z
+    H = KERNEL(X, Z) @ np.linalg.inv(KERNEL(Z, Z))
+    np.testing.assert_allclose(slopes, H, rtol=0, atol=0.02)
+    assert np.abs(H).max() > 0.2  # zero, if the printed formula were right: it has no z
 
 
 def test_theorem_2_with_the_corrected_block_is_the_excess_mse(rng):

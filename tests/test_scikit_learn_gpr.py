@@ -49,7 +49,7 @@ def regressor(
     n_targets=None,
     random_state=None,
 ):
-    """`CompositeGPRegressor` by the names of scikit-learn's parameters: the table in docs/estimator.md."""
+    """`CompositeGPRegressor` by the names of scikit-learn's parameters: the table in docs/coming_from.md."""
     if optimizer == "fmin_l_bfgs_b":
         optimizer = CompositeLikelihood(start="kernel", n_restarts=n_restarts_optimizer)
     return CompositeGPRegressor(

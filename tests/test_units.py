@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 from sklearn.preprocessing import PolynomialFeatures
 
 from compositegp import Basis, Composite, CompositeGPRegressor, Estimated, posterior, prior
-from compositegp.composite import segment
+from compositegp.composite import in_spreads, partition, segment
 from compositegp.means import InUnitsOfData, as_mean, in_units_of
 
 RNG = np.random.default_rng(0)
@@ -166,6 +166,33 @@ def test_what_is_learned_does_not_depend_on_origin_and_unit(offset, unit, kernel
     found, error = model.predict(Z * unit + offset, return_std=True)
     assert found == pytest.approx(expected, abs=2e-3)
     assert error == pytest.approx(std, rel=5e-3)
+
+
+@pytest.mark.parametrize("change", ["origin", "order"])
+def test_few_rows_choose_and_learn_alike_from_any_origin_and_in_any_order(change):
+    """Kernels that are nearly as likely as each other: chance or rounding must not decide between them."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        points, Z = (np.round(rng.uniform(-3, 3, size=(count, 4)) * 2**10) / 2**10 for count in (58, 9))
+        y = np.sin(points).sum(axis=1) + 0.3 * rng.normal(size=58)
+        order = rng.permutation(58) if change == "order" else np.arange(58)
+        origin = 2.0 ** rng.integers(0, 34, size=4) if change == "origin" else 0.0  # it rounds no input
+        one = CompositeGPRegressor(mean="linear").fit(points, y)
+        other = CompositeGPRegressor(mean="linear").fit(points[order] + origin, y[order])
+        assert one.kernel_comparison_.best.name == other.kernel_comparison_.best.name
+        (expected, std), (found, error) = (
+            model.predict(at, return_std=True) for model, at in ((one, Z), (other, Z + origin))
+        )
+        np.testing.assert_allclose(found, expected, rtol=0, atol=0.01 * std.min())
+        np.testing.assert_allclose(error, std, rtol=0.01)
+
+
+def test_equal_spreads_split_alike_from_every_origin():
+    points = np.round(np.random.default_rng(0).uniform(-3, 3, size=(64, 4)) * 2**10) / 2**10
+    expected = partition(in_spreads(points), 16)
+    for origin in 2.0 ** np.array([[0, 33, 5, 20], [33, 30, 33, 0], [12, 1, 30, 33]]):
+        found = partition(in_spreads(points + origin), 16)
+        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
 def test_equal_spreads_split_alike_in_every_unit():

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from compositegp.prediction import Committee, CompositeSum, Inducing, Nearest, PredictionMethod, Predictor
     from compositegp.predictive import PredictiveDistribution
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "Basis",

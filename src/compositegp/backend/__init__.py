@@ -23,6 +23,14 @@ from compositegp.backend.factorization import (
     NumericalWarning,
     SingularMatrixError,
 )
+from compositegp.backend.fused import (
+    fused_squared_distances,
+    fuses_radial,
+    is_fused,
+    points_within,
+    radial_gram,
+    radial_products,
+)
 from compositegp.backend.inverse_information import (
     invert_information,
     pseudo_inverse_root,
@@ -30,14 +38,16 @@ from compositegp.backend.inverse_information import (
 )
 from compositegp.backend.linear_algebra import (
     cholesky,
+    cholesky_and_inverse,
     cholesky_of_complement,
+    half_of_weighted_inverse,
     invert_lower,
     last_rows_of_inverse,
-    lower_of_weighted_inverse,
     psd_root,
     solve_lower,
     solve_right,
     solve_upper,
+    subtract_products,
 )
 from compositegp.backend.parallel import run_tasks
 from compositegp.backend.warn import warn_caller
@@ -60,25 +70,33 @@ __all__ = [
     "batch_elements",
     "blas_threads_for",
     "cholesky",
+    "cholesky_and_inverse",
     "cholesky_of_complement",
     "current_device",
     "diagonals",
     "fetch",
+    "fused_squared_distances",
+    "fuses_radial",
+    "half_of_weighted_inverse",
     "in_batches",
     "invert_information",
     "invert_lower",
+    "is_fused",
     "keep_freed_memory",
     "last_rows_of_inverse",
     "like",
-    "lower_of_weighted_inverse",
     "on_processor",
+    "points_within",
     "psd_root",
     "pseudo_inverse_root",
     "pseudo_invert_information",
+    "radial_gram",
+    "radial_products",
     "run_tasks",
     "solve_lower",
     "solve_right",
     "solve_upper",
+    "subtract_products",
     "use_device",
     "warn_caller",
 ]

@@ -134,8 +134,21 @@ def solve_upper(lower: Floats, B: Floats) -> Floats:
     return solved
 
 
-def lower_of_weighted_inverse(rows: Floats, weights: Floats) -> Floats:
-    """Lower triangles of rowsᵀ diag(weights) rows, in place if `rows` has all rows of the inverse."""
+def cholesky_and_inverse(A: Floats) -> tuple[Factor, Floats]:
+    """Cholesky factors, and their inverses in other arrays."""
+    factor = cholesky(A)
+    return factor, invert_lower(factor.lower.copy())
+
+
+def half_of_weighted_inverse(rows: Floats, weights: Floats | None) -> Floats:
+    """Lower triangles of rowsᵀ diag(weights) rows with half of the diagonals, in place if `rows` has all the rows."""
+    weights = np.ones(rows.shape[:-1]) if weights is None else weights
+    half = _lower_of_weighted_inverse(rows, weights)
+    diagonals(half)[...] *= 0.5
+    return half
+
+
+def _lower_of_weighted_inverse(rows: Floats, weights: Floats) -> Floats:
     m, n = rows.shape[-2:]
     if n <= _SMALL:
         return np.tril(np.swapaxes(rows, -1, -2) @ (weights[..., None] * rows))
@@ -150,6 +163,11 @@ def lower_of_weighted_inverse(rows: Floats, weights: Floats) -> Floats:
         for weight, some in parts:
             lapack_calls.add_square(float(weight), some, out)
     return result
+
+
+def subtract_products(A: Floats, left: Floats, right: Floats) -> None:
+    """A −= left rightᵀ."""
+    A -= left @ np.swapaxes(right, -1, -2)
 
 
 def solve_right(lower: Floats, B: Floats) -> Floats:

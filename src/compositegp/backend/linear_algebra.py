@@ -35,6 +35,21 @@ def cholesky(A: Array) -> Factor:
     return _for(A).cholesky(A)  # type: ignore[no-any-return]
 
 
+def cholesky_and_inverse(A: Array) -> tuple[Factor, Array]:
+    """Cholesky factors as those of `cholesky`, and the inverses of the triangular matrices, zero above the diagonal.
+
+    Parameters
+    ----------
+    A : array of shape (..., n, n), C-contiguous and symmetric, which may be overwritten
+
+    Returns
+    -------
+    Factor
+    array of shape (..., n, n)
+    """
+    return _for(A).cholesky_and_inverse(A)  # type: ignore[no-any-return]
+
+
 def solve_lower(lower: Array, B: Array) -> Array:
     """Solve lower · X = B for batches of triangular matrices; `B` may be overwritten with X, which is returned.
 
@@ -61,22 +76,29 @@ def solve_upper(lower: Array, B: Array) -> Array:
     return _for(lower).solve_upper(lower, B)
 
 
-def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
-    """Lower triangles of rowsᵀ · diag(weights) · rows, for the last rows of an inverse that is lower triangular.
+def half_of_weighted_inverse(rows: Array, weights: Array | None) -> Array:
+    """H with H + Hᵀ = rowsᵀ · diag(weights) · rows, for the last rows of an inverse that is lower triangular.
 
-    With all the rows, and weights of one, this is the inverse of the matrix whose Cholesky factor was inverted. May
-    overwrite the rows.
+    With all the rows, and weights of one, H + Hᵀ is the inverse of the matrix whose Cholesky factor was inverted.
+    LAPACK is fastest at a lower triangle, with half of the diagonal; a device at half of the whole. May overwrite the
+    rows.
 
     Parameters
     ----------
     rows : array of shape (..., m, n)
-    weights : array of shape (..., m)
+    weights : array of shape (..., m) or None
+        None for weights of one.
 
     Returns
     -------
-    array of shape (..., n, n), zero above the diagonal
+    array of shape (..., n, n)
     """
-    return _for(rows).lower_of_weighted_inverse(rows, weights)
+    return _for(rows).half_of_weighted_inverse(rows, weights)
+
+
+def subtract_products(A: Array, left: Array, right: Array) -> None:
+    """A −= left · rightᵀ for batches of matrices: shapes (b, n, n), (b, n, t) and (b, n, t)."""
+    _for(A).subtract_products(A, left, right)
 
 
 def solve_right(lower: Array, B: Array) -> Array:

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from compositegp.backend.arrays import Array, diagonals
 from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR, Factor, SingularMatrixError
 
 _LEAF = 64  # triangles up to this size are inverted by a solve
+_REGULAR = 1e-6  # of its variance that every point keeps given the others, where products with an inverse are safe
 
 
 def _torch() -> Any:
@@ -28,7 +31,8 @@ def cholesky(A: Array) -> Factor:
 
 def _factorize(matrices: Array) -> tuple[Array, Array]:
     """Factors, and which of them failed or have a pivot with too few correct digits."""
-    lower, info = _torch().linalg.cholesky_ex(matrices)
+    # The transpose of a symmetric matrix is itself, in the order in which cuSOLVER wants it: its copy is fast.
+    lower, info = _torch().linalg.cholesky_ex(matrices.mT)
     floor = (SINGULAR * diagonals(matrices).abs()).sqrt()
     return lower, (info != 0) | ~(diagonals(lower) > floor).all(dim=-1)
 
@@ -43,6 +47,41 @@ def _factorize_with_jitter(matrix: Array, index: int) -> tuple[Array, float]:
             return lower[0], jitter
         jitter *= 10
     raise SingularMatrixError(index)
+
+
+def cholesky_and_inverse(A: Array) -> tuple[Factor, Array]:
+    """Cholesky factors and their inverses, found together by products: a device is fastest at these.
+
+    A product with an inverse loses more digits than a solve, the more the nearer a matrix is to a singular one. Where
+    a matrix is not far from singular, the factors are found by solves.
+    """
+    torch, n = _torch(), A.shape[-1]
+    matrices = A.reshape(-1, n, n)
+    lower, inverse = torch.empty_like(matrices), torch.zeros_like(matrices)
+    _by_halves(matrices, lower, inverse)
+    floor = (_REGULAR * diagonals(matrices)).sqrt()
+    if bool((diagonals(lower) > floor).all()):
+        jitter = np.zeros(A.shape[:-2])
+        return Factor(lower.reshape(A.shape), jitter), inverse.reshape(A.shape)
+    factor = cholesky(A)
+    return factor, invert_lower(factor.lower)
+
+
+def _by_halves(A: Array, lower: Array, inverse: Array) -> None:
+    """Factors and inverses of matrices (b, n, n), written to two arrays; the second is zero before."""
+    torch, n = _torch(), A.shape[-1]
+    if n <= _LEAF:
+        lower.copy_(torch.linalg.cholesky_ex(A.mT)[0])
+        inverse.copy_(solve_lower(lower, torch.eye(n, dtype=A.dtype, device=A.device).expand(A.shape)))
+        return
+    first, second = slice(0, n // 2), slice(n // 2, n)
+    _by_halves(A[:, first, first], lower[:, first, first], inverse[:, first, first])
+    between = torch.bmm(A[:, second, first], inverse[:, first, first].mT)
+    lower[:, second, first] = between
+    rest = torch.baddbmm(A[:, second, second], between, between.mT, alpha=-1.0)
+    _by_halves(rest, lower[:, second, second], inverse[:, second, second])
+    moved = torch.bmm(inverse[:, second, second], between)
+    inverse[:, second, first].baddbmm_(moved, inverse[:, first, first], beta=0.0, alpha=-1.0)
 
 
 def factorize_above(matrices: Array, floor: float) -> int | None:
@@ -87,9 +126,18 @@ def solve_upper(lower: Array, B: Array) -> Array:
     return _torch().linalg.solve_triangular(lower.mT, B, upper=True)
 
 
-def lower_of_weighted_inverse(rows: Array, weights: Array) -> Array:
-    """Lower triangles of rowsᵀ diag(weights) rows."""
-    return (rows.mT @ (weights[..., None] * rows)).tril_()
+def half_of_weighted_inverse(rows: Array, weights: Array | None) -> Array:
+    """½ rowsᵀ diag(weights) rows."""
+    torch, m, n = _torch(), rows.shape[-2], rows.shape[-1]
+    flat = rows.reshape(-1, m, n)
+    right = flat if weights is None else weights.reshape(-1, m, 1) * flat
+    out = flat.new_empty((len(flat), n, n))
+    return torch.baddbmm(out, flat.mT, right, beta=0.0, alpha=0.5).reshape(*rows.shape[:-2], n, n)
+
+
+def subtract_products(A: Array, left: Array, right: Array) -> None:
+    """A −= left rightᵀ, in one pass."""
+    A.baddbmm_(left, right.mT, alpha=-1.0)
 
 
 def solve_right(lower: Array, B: Array) -> Array:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _HELP = "Gaussian-process regression and forecasts for large data, with error bars."
 _EXIT_CODES = (
-    "Exit codes: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted, "
-    "143 ended by SIGTERM."
+    "Exit codes: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 3 some of many series failed, "
+    "130 interrupted, 143 ended by SIGTERM."
 )
 
 
@@ -31,8 +31,8 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 130 interrupted, 143 ended by
-        SIGTERM.
+        Exit code: 0 done, 1 the data or the numerics do not allow it, 2 wrong usage, 3 some of many series failed,
+        130 interrupted, 143 ended by SIGTERM.
     """
     try:
         return _run(argv)

@@ -1,6 +1,7 @@
 """compositegp fill: the gaps of a raster, filled with predictions and their errors."""
 
 import time as clock
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from compositegp.cli.map_options import (
     PictureFile,
     Quantiles,
     ReportFile,
+    Samples,
     SphereChoice,
     sphere_of,
 )
@@ -51,6 +53,7 @@ def run(
     log: LogFlag = False,
     quantile: Quantiles = None,
     above: Above = None,
+    samples: Samples = 0,
     latent: Latent = False,
     report: ReportFile = None,
     as_json: JsonFlag = False,
@@ -76,25 +79,30 @@ def run(
     data = open_raster(file, variable)
     array = choose_variable(data, variable)
     options: dict[str, Any] = {"x": x, "y": y, "time": time, "sphere": sphere_of(sphere)}
+    layers: dict[str, Any] = {"quantiles": quantile or (0.05, 0.5, 0.95), "above": above}
     missing = int(array.isnull().sum())
     if not missing:
         note(f"{array.name} has no missing cell: there is nothing to fill.")
-        write_raster(fill(data, str(array.name), **options), out)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # which says the same
+            write_raster(fill(data, str(array.name), **layers, **options), out)
         return
     land = None if wanted is None else choose_variable(data, wanted) != 0
     with ProgressBar(f"learning from {array.size - missing} cells"):
-        model = learn_raster(data, str(array.name), covariates=covariate, log=log, n_jobs=jobs, **options)
+        model = learn_raster(
+            data, str(array.name), wanted=land, covariates=covariate, log=log, n_jobs=jobs, **options
+        )
     filled = fill(
         data,
         str(array.name),
         wanted=land,
         covariates=covariate,
-        quantiles=quantile or (0.05, 0.5, 0.95),
-        above=above,
+        samples=samples,
         latent=latent,
         model=model,
         n_jobs=jobs,
         verbose=True,
+        **layers,
         **options,
     )
     write_raster(filled, out)

@@ -31,6 +31,7 @@ EXAMPLES = (
     "compositegp forecast nox.csv --time timestamp --target nox --horizon 24h --log --out forecast/",
     "compositegp forecast nox.csv.gz --time timestamp --target nox --horizon 24h --log --backtest 30 --report",
     "compositegp forecast nox.csv --time timestamp --target nox --horizon 7d --log --aggregate day",
+    "compositegp forecast stations.csv --series station --time timestamp --target nox --horizon 24h --backtest 7",
     "compositegp forecast load.parquet --time t --target load --horizon 48 --season day --season week --save load.cgp",
 )
 _QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
@@ -59,6 +60,20 @@ def run(
         str, typer.Option(metavar="COLUMN", help="Column to forecast; empty cells are not observed.")
     ],
     horizon: Annotated[str, typer.Option(metavar="LENGTH", help="A duration such as 24h, or a number of steps.")],
+    series: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with the names of many series: each is forecast by a model of its own."
+        ),
+    ] = None,
+    share: Annotated[
+        bool,
+        typer.Option("--share/--no-share", help="With --series: let short series learn from the others."),
+    ] = True,
+    search: Annotated[
+        bool,
+        typer.Option("--search/--no-search", help="Try models with other parts; without it ten times faster."),
+    ] = True,
     log: LogFlag = False,
     timezone: Annotated[
         str | None,
@@ -106,10 +121,10 @@ def run(
     as_json: JsonFlag = False,
     jobs: Jobs = -1,
 ) -> None:
-    """Forecast a time series from a file.
+    """Forecast a time series from a file, or many series of one table.
 
     The time step, gaps and seasons are found in the data. A saved model can be updated with new rows by compositegp
-    stream.
+    stream. Where some of many series cannot be forecast the others are, and the exit code is 3.
     """
     require_packages("pandas", "matplotlib", "jinja2")
     quantiles = sorted({*_QUANTILES, *(quantile or [])})
@@ -127,21 +142,7 @@ def run(
 
     # All that can be wrong with the options and the files is reported before anything takes long.
     text_format = TextFormat.of_options(separator, decimal, encoding)
-    series = read_series(file, time, target, extra or [], text_format, TimeFormat(time_format, dayfirst))
-    stamps = observe(series.values, duplicates=duplicates).stamps
-    timeline = Timeline.of(stamps, zone_of(series.values.index))
-    steps = timeline.steps(horizon)
-    _check_horizon(steps, timeline, stamps)
-    future_columns = None
-    if extra and future is not None:
-        places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
-        future_columns = read_future_columns(future, time, extra, places, timeline, text_format, series.time_format)
-    names = ["forecast.csv", "forecast.png", "forecast_parts.png", *(["report.html"] if report else [])]
-    names += [] if aggregate is None else [f"forecast_by_{aggregate}.csv"]
-    check_output_folder(out, names, [file, future])
-    if save is not None:
-        check_model_file(save, [file, future])
-
+    times = TimeFormat(time_format, dayfirst)
     model = CompositeGPForecaster(
         "log" if log else "auto",
         horizon=horizon,
@@ -149,11 +150,37 @@ def run(
         timezone=timezone,
         holidays=holidays,
         duplicates=duplicates,
+        search=search,
         n_jobs=jobs,
     )
-    scores = _backtest_scores(model, series, horizon, backtest) if backtest else None
+    if series is not None:
+        if report or aggregate is not None:
+            raise UsageError("--series writes one table of all series: leave out --report and --aggregate.")
+        from compositegp.cli.forecast_many import ManyForecasts, forecast_many
+        from compositegp.cli.series_files import read_many_series
+
+        table = read_many_series(file, series, time, target, extra or [], text_format, times)
+        asked = ManyForecasts(horizon, quantiles, backtest, share, out, save, as_json, jobs)
+        forecast_many(model, table, asked, file, future if extra else None)
+        return
+    read = read_series(file, time, target, extra or [], text_format, times)
+    stamps = observe(read.values, duplicates=duplicates).stamps
+    timeline = Timeline.of(stamps, zone_of(read.values.index))
+    steps = timeline.steps(horizon)
+    _check_horizon(steps, timeline, stamps)
+    future_columns = None
+    if extra and future is not None:
+        places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
+        future_columns = read_future_columns(future, time, extra, places, timeline, text_format, read.time_format)
+    names = ["forecast.csv", "forecast.png", "forecast_parts.png", *(["report.html"] if report else [])]
+    names += [] if aggregate is None else [f"forecast_by_{aggregate}.csv"]
+    check_output_folder(out, names, [file, future])
+    if save is not None:
+        check_model_file(save, [file, future])
+
+    scores = _backtest_scores(model, read, horizon, backtest) if backtest else None
     with ProgressBar(f"learning from {len(stamps)} observations"):
-        model.fit(series.values, series.extra)
+        model.fit(read.values, read.extra)
     for text in model.notes_:
         note(text)
     forecast = model.predict(horizon, quantiles, future_columns)
@@ -165,7 +192,7 @@ def run(
     results = _Results(
         forecast, scores, model.describe(), model.notes_, cost, averages, model.parts(horizon, future_columns).table
     )
-    files = _write(results, series.values, f"{target}: the next {horizon}" if report else None, out)
+    files = _write(results, read.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
         with saving(save):
@@ -174,9 +201,9 @@ def run(
                 time=time,
                 target=target,
                 horizon=horizon,
-                time_pattern=series.time_format.pattern,
-                day_first=series.time_format.day_first,
-                **asdict(series.text_format),
+                time_pattern=read.time_format.pattern,
+                day_first=read.time_format.day_first,
+                **asdict(read.text_format),
             )
     _print(results, files, as_json)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from compositegp.cli.map_options import Above, Covariates, Latent, Quantiles, SphereChoice, sphere_of
+from compositegp.cli.map_options import Above, Covariates, Latent, Quantiles, Samples, SphereChoice, sphere_of
 from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, LogFlag, Separator
 from compositegp.cli.output import Output, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
@@ -41,9 +41,7 @@ def run(
     log: LogFlag = False,
     quantile: Quantiles = None,
     above: Above = None,
-    samples: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Joint draws of the field, which honor the stations.")
-    ] = 0,
+    samples: Samples = 0,
     latent: Latent = False,
     regions: Annotated[
         Path | None, typer.Option(metavar="FILE", help="GeoJSON of polygons: averages over them go to regions.csv.")

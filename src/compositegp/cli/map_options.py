@@ -22,6 +22,9 @@ Above = Annotated[
     list[float] | None,
     typer.Option(metavar="VALUE", help="Threshold: the probability of a value over it is a layer. Repeatable."),
 ]
+Samples = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Joint draws of the field, which honor what was observed.")
+]
 Latent = Annotated[
     bool, typer.Option("--latent", help="Errors of the field itself, without the noise of a new measurement.")
 ]

@@ -8,7 +8,15 @@ import pandas as pd
 
 from compositegp.backend import Floats
 from compositegp.cli.output import CommandError, note
-from compositegp.cli.tables import AS_FOUND, number_column, read_table, read_table_and_format, target_column
+from compositegp.cli.tables import (
+    AS_FOUND,
+    column,
+    is_empty,
+    number_column,
+    read_table,
+    read_table_and_format,
+    target_column,
+)
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import ANY_FORMAT, TimeFormat, time_column
 from compositegp.forecasting import Timeline, in_utc
@@ -53,6 +61,83 @@ def read_series(
     columns = {name: number_column(table, name, path).to_numpy() for name in extra}
     frame = pd.DataFrame(columns, index=times)[known] if extra else None
     return SeriesFile(values, frame, text_format, time_format)
+
+
+class ManySeriesFile(NamedTuple):
+    """Many series of one file.
+
+    Attributes
+    ----------
+    table : pandas DataFrame
+        Columns `series`, `time`, `target` and the further ones; rows without a name or a time are dropped.
+    series, time, target : str
+        Names of the columns.
+    text_format : TextFormat
+    time_format : TimeFormat
+    """
+
+    table: pd.DataFrame
+    series: str
+    time: str
+    target: str
+    text_format: TextFormat
+    time_format: TimeFormat
+
+    @property
+    def extra(self) -> list[str]:
+        """Names of the further columns."""
+        return [name for name in self.table.columns if name not in (self.series, self.time, self.target)]
+
+
+def read_many_series(
+    path: str | Path,
+    series: str,
+    time: str,
+    target: str,
+    extra: list[str],
+    text_format: TextFormat = AS_FOUND,
+    time_format: TimeFormat = ANY_FORMAT,
+) -> ManySeriesFile:
+    """Read a long table: columns of names, times and values, and the columns `extra`."""
+    if len({series, time, target, *extra}) < 3 + len(extra):
+        raise CommandError("--series, --time, --target and --extra must be different columns.")
+    table, text_format = read_table_and_format(path, text_format, text_columns=[series, time])
+    found, time_format = _keyed(table, series, time, path, time_format)
+    found[target] = target_column(table, target, path)
+    for name in extra:
+        found[name] = number_column(table, name, path).to_numpy()
+    return ManySeriesFile(_with_keys(found, series, time, path), series, time, target, text_format, time_format)
+
+
+def read_many_futures(path: str | Path, read: ManySeriesFile) -> pd.DataFrame:
+    """Read the further columns of many series over their horizons, with names and times."""
+    table = read_table(path, read.text_format, text_columns=[read.series, read.time])
+    found, _ = _keyed(table, read.series, read.time, path, read.time_format)
+    for name in read.extra:
+        found[name] = number_column(table, name, path).to_numpy()
+    return _with_keys(found, read.series, read.time, path)
+
+
+def _keyed(
+    table: pd.DataFrame, series: str, time: str, path: str | Path, time_format: TimeFormat
+) -> tuple[pd.DataFrame, TimeFormat]:
+    """Names of series as text, and their times."""
+    times, time_format = time_column(table, time, path, time_format)
+    names = column(table, series, path)
+    text = names.astype("string").str.strip().astype(object).where(~is_empty(names), None)
+    return pd.DataFrame({series: text, time: pd.Series(times, index=table.index)}), time_format
+
+
+def _with_keys(table: pd.DataFrame, series: str, time: str, path: str | Path) -> pd.DataFrame:
+    """The rows that have a name and a time; a note about the others."""
+    for name, what in ((series, "name of a series"), (time, "time")):
+        missing = table[name].isna()
+        if missing.any():
+            note(f"{int(missing.sum())} of {len(table)} rows of {path} have no {what}. They are left out.")
+            table = table[~missing]
+    if not len(table):
+        raise CommandError(f"{path} has no row with a name in column {series!r} and a time in column {time!r}.")
+    return table
 
 
 def read_future_columns(

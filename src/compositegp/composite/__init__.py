@@ -8,7 +8,15 @@ from compositegp.composite.influence import Influence
 from compositegp.composite.latent import Latent
 from compositegp.composite.likelihood import Score, score
 from compositegp.composite.observations import Observations
-from compositegp.composite.segmentation import SCHEMES, SEGMENT_SIZE, by_labels, group_by_place, partition, segment
+from compositegp.composite.segmentation import (
+    SCHEMES,
+    SEGMENT_SIZE,
+    by_labels,
+    group_by_place,
+    in_spreads,
+    partition,
+    segment,
+)
 from compositegp.composite.sum_over_terms import (
     check_finite,
     restrict,
@@ -42,6 +50,7 @@ __all__ = [
     "factor_stacks",
     "fisher_information",
     "group_by_place",
+    "in_spreads",
     "loadings",
     "partition",
     "resolvable",

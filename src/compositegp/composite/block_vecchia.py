@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, IndexSets, Indices
-from compositegp.composite.segmentation import partition
+from compositegp.backend import Floats, IndexSets, Indices, current_device
+from compositegp.composite.device_conditioning import EarlierPointsThere
+from compositegp.composite.segmentation import in_spreads, partition
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_index_sets, check_kernel, check_points
 
@@ -41,7 +43,7 @@ def conditioning_sets(
     series with the newest segment first, the old is conditioned on the new. First the ``8 * conditioning_size`` earlier
     points nearest to the center of the segment are found. Of these, the points nearest to any point of the segment are
     taken. If there are many points, the first step looks only at the cells of a tree near the center, so that time and
-    memory grow as n.
+    memory grow as n; on a device it looks at all the points.
 
     Parameters
     ----------
@@ -91,6 +93,7 @@ class EarlierPoints:
 
     def __init__(self, X: Floats, segments: list[Indices], size: int) -> None:
         self._X, self._segments, self._size = X, segments, size
+        self._there: dict[str, EarlierPointsThere] = {}
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in segments])]).astype(np.intp)
 
     def of(self, numbers: Indices, kernel: Kernel | None) -> list[Indices]:
@@ -99,6 +102,9 @@ class EarlierPoints:
         def scaled(rows: Indices) -> Floats:
             return self._X[rows] if kernel is None else in_length_scales(kernel, self._X[rows])
 
+        device = current_device()
+        if device is not None and self._starts[-1] > _MANY_POINTS and self._size > 0:
+            return self._on_device(device, numbers, kernel)
         by_cells = self._starts[-1] > _MANY_POINTS and len(self._segments) > _MANY_SEGMENTS and self._size > 0
         cells = self._cells.seen_by(scaled) if by_cells else None
         order, points = np.empty(0, dtype=np.intp), np.empty((0, self._X.shape[1]))
@@ -123,6 +129,19 @@ class EarlierPoints:
                 found.append(np.sort(before[self._chosen(earlier, own)]))
         return found
 
+    def _on_device(self, device: Any, numbers: Indices, kernel: Kernel | None) -> list[Indices]:
+        if device.name not in self._there:
+            self._there[device.name] = EarlierPointsThere(device, self._X, self._segments, self._starts)
+        starts, stops = self._starts[numbers], self._starts[numbers + 1]
+        far = (starts > self._size) & (stops > starts)
+        found = iter(self._there[device.name].of(numbers[far], kernel, self._size, _POOL * self._size))
+        return [
+            next(found)
+            if looked_for
+            else np.sort(np.concatenate([*self._segments[: number if start <= self._size else 0], np.arange(0)]))
+            for number, looked_for, start in zip(numbers, far, starts, strict=True)
+        ]
+
     def _chosen(self, earlier: Floats, own: Floats) -> Indices:
         """Positions of those earlier points that are nearest to any point of a segment, of those near its center."""
         pool, wanted = np.arange(len(earlier)), _POOL * self._size
@@ -140,8 +159,7 @@ class EarlierPoints:
         if own.are_local(self._X):
             return own
         order = np.concatenate(self._segments)
-        spreads = self._X.std(axis=0)
-        cells = partition(self._X[order] / np.where(spreads > 0, spreads, 1.0), _CELL)
+        cells = partition(in_spreads(self._X, order), _CELL)
         rank = np.empty(len(self._X), dtype=np.intp)
         rank[order] = np.arange(len(order))
         return _Cells([order[cell] for cell in cells], rank)

@@ -1,7 +1,8 @@
 """The small exact Gaussian processes: factorised covariance and whitened data of each block."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -17,6 +18,7 @@ from compositegp.backend import (
     add_to_diagonal,
     batch_elements,
     cholesky,
+    cholesky_and_inverse,
     fetch,
     keep_freed_memory,
     like,
@@ -26,6 +28,8 @@ from compositegp.backend import (
 from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
 from compositegp.kernels import gram
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +100,20 @@ def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Fl
 
 def factor_covariance(observations: Observations, stack: Stack, K_kk: Array) -> Factor:
     """Cholesky factors of the Gram matrices of blocks plus the noise of each point; overwrites the matrices."""
+    return _factor_by(cholesky, observations, stack, K_kk)
+
+
+def factor_and_invert_covariance(observations: Observations, stack: Stack, K_kk: Array) -> tuple[Factor, Array]:
+    """The same, and the inverses of the factors."""
+    return _factor_by(cholesky_and_inverse, observations, stack, K_kk)
+
+
+def _factor_by(method: Callable[[Array], T], observations: Observations, stack: Stack, K_kk: Array) -> T:
     added = observations.added_noise(stack)
     if added is not None:
         add_to_diagonal(K_kk, added)
     try:
-        return cholesky(K_kk)
+        return method(K_kk)
     except SingularMatrixError as error:
         segment = f"segment {stack.segment_numbers[error.index]}"
         if not np.isfinite(fetch(K_kk[error.index])).all():

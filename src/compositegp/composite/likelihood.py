@@ -12,13 +12,14 @@ from compositegp.backend import (
     Indices,
     diagonals,
     fetch,
+    half_of_weighted_inverse,
     last_rows_of_inverse,
     like,
-    lower_of_weighted_inverse,
     solve_lower,
     solve_upper,
+    subtract_products,
 )
-from compositegp.composite.factors import factor_covariance
+from compositegp.composite.factors import factor_and_invert_covariance, factor_covariance
 from compositegp.composite.observations import Observations
 from compositegp.composite.slepian_bangs import exact_fisher, probed_fisher
 from compositegp.composite.terms import Stack
@@ -95,27 +96,37 @@ def score(
     """
     points = observations.rows("X", stack)
     xp = array_namespace(points)
+    row_weights = stack.row_weights
     linearized = linearize(observations.kernel, points)
-    lower, jitter = factor_covariance(observations, stack, xp.asarray(linearized.value, copy=True))
+    needed = linearized.afresh is None or observations.weights is not None
+    value = xp.asarray(linearized.value, copy=True) if needed else linearized.value
+    # If the first stages of a block have no weight, they are only conditioned on: their rows of C⁻¹ are not needed.
+    first = 0 if probes < 0 else _first_weighted(stack)
+    in_place = first or (probes <= 0 and isinstance(value, np.ndarray))  # then the factor itself is inverted
+    inverse = None
+    if in_place:
+        lower, jitter = factor_covariance(observations, stack, value)
+    else:
+        (lower, jitter), inverse = factor_and_invert_covariance(observations, stack, value)
     columns = solve_lower(lower, observations.rows("columns", stack))
     if observations.weights is not None:
         factors = 1 / observations.rows("weights", stack)
         linearized = with_noise_factors(linearized, observations.kernel, points, factors)
-    weights = like(stack.row_weights, lower)
+    weights = like(row_weights, lower)
     q, t = coefficients.shape
     residuals = columns[..., q:] - columns[..., :q] @ like(coefficients, lower)
     log_densities = -0.5 * ((residuals**2).sum(-1) + t * math.log(2 * math.pi)) - t * xp.log(diagonals(lower))
-    # If the first stages of a block have no weight, they are only conditioned on: their rows of C⁻¹ are not needed.
-    first = 0 if probes < 0 else _first_weighted(stack)
     conditioned = solve_upper(lower[:, :first, :first], residuals[:, :first])
-    rows = last_rows_of_inverse(xp.asarray(lower, copy=True) if probes > 0 and not first else lower, first)
+    rows = last_rows_of_inverse(lower, first) if inverse is None else inverse
     if probes < 0:
         fisher = exact_fisher(stack, linearized, rows)
     elif probes:
         fisher = probed_fisher(stack, linearized, lower, rows, probes, seed)
     else:
         fisher = None
-    cotangent = _negative_cotangent(stack, rows, conditioned, residuals, weights)
+    weighted = t != 1 or not bool((row_weights[:, first:] == 1).all())
+    row_factors = t * weights[:, first:] if weighted else None
+    cotangent = _negative_cotangent(stack, rows, conditioned, residuals, row_factors)
     gradients = -fetch(linearized.pullback(cotangent))
     gradient = gradients.sum(axis=0)
     flat = columns.reshape(-1, columns.shape[-1])
@@ -125,7 +136,7 @@ def score(
         gradient,
         np.zeros((len(gradient), len(gradient))) if fisher is None else t * fetch(fisher),
         NormalEquations(products[:, :q], products[:, q:]),
-        float(stack.row_weights.sum()),
+        float(row_weights.sum()),
         float(jitter.max()),
         gradients,
         stack.segment_numbers,
@@ -138,13 +149,15 @@ def _first_weighted(stack: Stack) -> int:
     return 0 if not len(weighted) or weighted[0] == 0 else stack.stops[weighted[0] - 1]
 
 
-def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals: Array, weights: Array) -> Array:
-    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (t K_S⁻¹ − α αᵀ), with K_S⁻¹ moved below the diagonal.
+def _negative_cotangent(
+    stack: Stack, rows: Array, conditioned: Array, residuals: Array, row_factors: Array | None
+) -> Array:
+    """−∂/∂K of the log likelihood of blocks, ½ Σ_terms w (t K_S⁻¹ − α αᵀ), up to a part that is antisymmetric.
 
-    Computed from the last rows of C⁻¹ and, for the points before them, from C⁻ᵀ times the residuals. α has a column for
-    each of the t outputs. Overwrites the rows.
+    Computed from the last rows of C⁻¹, with t times their weights (None where all are one) and, for the points before
+    them, from C⁻ᵀ times the residuals. α has a column for each of the t outputs. Overwrites the rows.
     """
-    first, t = conditioned.shape[1], residuals.shape[-1]
+    first = conditioned.shape[1]
     terms = [(stop, weight) for stop, weight in zip(stack.stops, stack.term_weights.T, strict=True) if weight.any()]
     alphas = []
     for stop, _ in terms:
@@ -153,10 +166,8 @@ def _negative_cotangent(stack: Stack, rows: Array, conditioned: Array, residuals
             alpha[:, :first] += conditioned[:, : min(first, stop)]
         alphas.append(alpha)
     # K_S⁻¹ = C_S⁻ᵀ C_S⁻¹, and C_S⁻¹ is the leading part of C⁻¹: the weight of a stage is the weight of its rows.
-    cotangent = lower_of_weighted_inverse(rows, t * weights[:, first:])
-    halves = diagonals(cotangent)
-    halves *= 0.5
+    cotangent = half_of_weighted_inverse(rows, row_factors)
     for (stop, weight), alpha in zip(terms, alphas, strict=True):
         halved = 0.5 * like(weight, alpha)[:, None, None] * alpha
-        cotangent[:, :stop, :stop] -= alpha @ halved.mT
+        subtract_products(cotangent[:, :stop, :stop], alpha, halved)
     return cotangent

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Array, Booleans, Floats, Indices, current_device
+from compositegp.backend import Array, Booleans, Floats, Indices, current_device, fetch
 from compositegp.composite.terms import Stack
 from compositegp.functionals import Functionals, PointsLike, lift, lifted_kernel, matching_kernel, matching_mean
 from compositegp.kernels import noise_variance, with_finite_bounds
@@ -145,16 +145,20 @@ class Observations:
         )
 
     def rows(self, name: str, stack: Stack) -> Array:
-        """Rows of "X", "columns", "noise_variance" or "weights" for blocks, on the device in use: (blocks, n, ...)."""
+        """Rows of "X", "columns", "noise_variance" or "weights" for blocks, on the device in use: (blocks, n, ...).
+
+        The indices of the blocks may be there already.
+        """
         values, device = getattr(self, name), current_device()
         if device is None:
             return values[stack.indices]
         key = (device.name, name)
         if key not in self.sent:
             if not device.holds(values.size):
-                return device.send(values[stack.indices])
+                return device.send(values[fetch(stack.indices)])
             self.sent[key] = device.send(values)
-        return self.sent[key][device.send(stack.indices)]
+        indices = stack.indices
+        return self.sent[key][device.send(indices) if isinstance(indices, np.ndarray) else indices]
 
     def __getstate__(self) -> dict[str, Any]:
         """State without the arrays on a device."""

@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Floats, Indices, RandomState
+from compositegp.backend import Floats, Indices, RandomState, current_device
+from compositegp.composite.device_tree import order_by_tree
 from compositegp.functionals import Places
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
@@ -13,10 +14,12 @@ from compositegp.validation import check_count, check_kernel, check_points
 SCHEMES = ("sequential", "interleaved", "random", "tree")
 SEGMENT_SIZE = 256
 """Default number of observations in a segment."""
+_MANY_POINTS = 2**14  # with fewer points than this a tree takes less time than to send them to a device
 _MANY_COLUMNS = 64  # with more columns than this, cuts are made across single columns only
 _SAMPLE = 4096  # points, at least, by which the widest direction of a larger set is found
 _CLEARLY_WIDER = 1.5  # a cut across the principal direction needs this times the variance of the widest column
 _EQUALLY_WIDE = 1e-9  # relative difference of spreads that is a rounding error
+_SPREAD_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
 
 
 def segment(
@@ -81,6 +84,37 @@ def partition(
     return [np.sort(part) for part in np.array_split(order, n_segments)]
 
 
+def in_spreads(X: Floats, rows: Indices | None = None) -> Floats:
+    """Points in units in which every column has mean 0 and standard deviation 1, for nearness without a kernel.
+
+    The mean is subtracted before the division. Where a column is far from zero, such as a Unix time, its digits would
+    otherwise be lost, and columns that are equally wide would no longer be.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Whose columns have these means and deviations; of many points some are looked at.
+    rows : int array of shape (m,), optional
+        The points that are wanted.
+
+    Returns
+    -------
+    array of shape (n, d) or (m, d)
+        A column that does not vary is zero.
+
+    Examples
+    --------
+    >>> in_spreads(np.array([[1.7e9, 3.0], [1.7e9 + 2, 3.0]]))
+    array([[-1.,  0.],
+           [ 1.,  0.]])
+    """
+    some = X[:: max(1, len(X) // _SPREAD_SAMPLE)]
+    spreads = some.std(axis=0)
+    points = (X if rows is None else X[rows]) - some.mean(axis=0)
+    points /= np.where(spreads > 0, spreads, 1.0)
+    return np.asarray(points)
+
+
 def group_by_place(kernel: Kernel, Z: Floats, group_size: int) -> list[Indices]:
     """Groups of test points that are near each other in the length scales of a kernel; a partition of range(M).
 
@@ -100,6 +134,10 @@ def group_by_place(kernel: Kernel, Z: Floats, group_size: int) -> list[Indices]:
 def _tree(points: Floats, n_segments: int) -> list[Indices]:
     stops = np.cumsum([len(part) for part in np.array_split(np.empty(len(points)), n_segments)])
     starts = np.concatenate([[0], stops[:-1]])
+    device = current_device()
+    if device is not None and len(points) >= _MANY_POINTS:
+        order = order_by_tree(device, points, starts, stops, _widest_directions)
+        return np.split(order, stops[:-1])
     order = np.arange(len(points))
     branches = [(0, n_segments)]  # leaves first..last−1, whose points are order[starts[first]:stops[last−1]]
     while branches:
@@ -120,14 +158,34 @@ def _along_widest_direction(points: Floats, branch: Indices) -> Floats:
     some = points[branch[:: max(1, len(branch) // _SAMPLE)]]
     centred = some - some.mean(axis=0)
     centred /= np.abs(centred).max() or 1.0  # so that no square overflows
-    spreads = np.einsum("nd,nd->d", centred, centred)
+    (direction,) = _widest_directions((centred.T @ centred)[None])
+    (columns,) = np.nonzero(direction)
+    if len(columns) == 1:
+        return np.asarray(points[branch, columns[0]])
+    return np.asarray((points[branch] - some.mean(axis=0)) @ direction)
+
+
+def _widest_directions(products: Floats) -> Floats:
+    """Directions in which sets of points are widest: columns, or directions that are clearly wider.
+
+    Parameters
+    ----------
+    products : array of shape (b, d, d)
+        XᵀX of the centred points of each set.
+
+    Returns
+    -------
+    array of shape (b, d)
+    """
+    spreads = np.einsum("bii->bi", products)
     # Of columns that are equally wide up to rounding the first, so that the unit of a column settles no tie.
-    column = int(np.argmax(spreads >= (1 - _EQUALLY_WIDE) * spreads.max()))
-    if points.shape[1] <= _MANY_COLUMNS:
-        variances, directions = np.linalg.eigh(centred.T @ centred)
-        if variances[-1] > _CLEARLY_WIDER * spreads[column]:
-            return np.asarray((points[branch] - some.mean(axis=0)) @ directions[:, -1])
-    return np.asarray(points[branch, column])
+    column = np.argmax(spreads >= (1 - _EQUALLY_WIDE) * spreads.max(axis=1, keepdims=True), axis=1)
+    found = np.eye(products.shape[1])[column]
+    if products.shape[1] <= _MANY_COLUMNS:
+        variances, directions = np.linalg.eigh(products)
+        wider = variances[:, -1] > _CLEARLY_WIDER * spreads[np.arange(len(column)), column]
+        found[wider] = directions[wider, :, -1]
+    return np.asarray(found)
 
 
 def by_labels(labels: ArrayLike, n: int) -> list[Indices]:

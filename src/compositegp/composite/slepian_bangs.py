@@ -1,11 +1,16 @@
 """Fisher information of blocks about the hyper-parameters, by the Slepian–Bangs formula: exact, or by probes."""
 
+from functools import lru_cache
+
 import numpy as np
+import numpy.typing as npt
 from array_api_compat import array_namespace
 
 from compositegp.backend import Array, like, solve_lower
 from compositegp.composite.terms import Stack
 from compositegp.kernels import Linearized
+
+_KEPT = 4096  # blocks whose random signs are kept; those of a segment take less than a kilobyte
 
 
 def exact_fisher(stack: Stack, linearized: Linearized, inverse: Array) -> Array:
@@ -18,6 +23,13 @@ def exact_fisher(stack: Stack, linearized: Linearized, inverse: Array) -> Array:
             part = whitened[:, :, :stop, :stop].reshape(*whitened.shape[:2], -1)
             total += 0.5 * ((like(weight, part)[:, None, None] * part) @ part.mT).sum(0)
     return total
+
+
+@lru_cache(maxsize=_KEPT)
+def _signs(seed: int, number: int, stage: int, count: int, probes: int) -> npt.NDArray[np.int8]:
+    """Random signs of a stage of a block, shape (count, probes): the same in every step of learning."""
+    drawn = np.random.default_rng([seed, number, stage]).integers(0, 2, size=(count, probes))
+    return (2 * drawn - 1).astype(np.int8)
 
 
 def probed_fisher(stack: Stack, linearized: Linearized, lower: Array, rows: Array, probes: int, seed: int) -> Array:
@@ -33,13 +45,10 @@ def probed_fisher(stack: Stack, linearized: Linearized, lower: Array, rows: Arra
         weight = stack.weights[:, stage]
         if weight.any():
             signs = np.stack(
-                [
-                    np.random.default_rng([seed, int(number), stage]).integers(0, 2, size=(stop - start, probes))
-                    for number in stack.segment_numbers
-                ]
+                [_signs(seed, int(number), stage, stop - start, probes) for number in stack.segment_numbers]
             )
-            vectors = rows[:, start - first : stop - first].mT @ like(2.0 * signs - 1.0, rows)
-            moved = linearized.products(xp.ones_like(lower), vectors)
+            vectors = rows[:, start - first : stop - first].mT @ like(signs.astype(np.float64), rows)
+            moved = linearized.products(xp.broadcast_to(xp.ones_like(lower[:1, :1, :1]), lower.shape), vectors)
             p = moved.shape[1]
             side_by_side = xp.moveaxis(moved, 1, 2).reshape(blocks, n, p * probes)
             whitened = solve_lower(lower, side_by_side).reshape(blocks, n, p, probes)[:, :stop]

@@ -82,6 +82,11 @@ class PartitionedReading:
         """Number of blocks."""
         return sum(len(numbers) for numbers in self.places.values())
 
+    @property
+    def cubes(self) -> float:
+        """Σ n³ over the blocks, as if all were conditioned."""
+        return self.n_blocks * (self.terms.mean_size + self.terms.conditioning_size) ** 3
+
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
         """Their score, by one task for each partition and a tree of sums."""
         mean, size = self.terms.mean, self.terms.conditioning_size

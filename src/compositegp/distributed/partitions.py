@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
-from compositegp.composite import partition
+from compositegp.composite import in_spreads, partition
 from compositegp.predictive import IdentityTarget, TargetTransform
 
 _SPLIT_EVERY = 8  # one task adds up this many results
@@ -144,13 +144,8 @@ def _from_arrays(
         raise ValueError(
             f"partition {number} has missing or infinite values in column(s) {which}. Drop those rows, or fill them in."
         )
-    segments = _segments(points, segment_size, scheme) if len(points) else []
+    segments = partition(in_spreads(points), segment_size, scheme, 0) if len(points) else []
     return Part(number, points, transform.forward(targets), segments, int(np.count_nonzero(~observed)))
-
-
-def _segments(points: Floats, segment_size: int, scheme: str) -> list[Indices]:
-    spreads = points.std(axis=0)
-    return partition(points / np.where(spreads > 0, spreads, 1.0), segment_size, scheme, 0)
 
 
 def summarize(part: Part) -> Summary:

@@ -135,9 +135,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
-            result, comparison = _learn(
-                estimator, choices, data, training.groups, isinstance(target.transform, IdentityTarget)
-            )
+            result, comparison = _learn(estimator, choices, data, training, target)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -183,11 +181,11 @@ def _learnable(mean: MeanModel) -> MeanModel:
 
 
 def _learn(
-    estimator: Any, choices: Choices, data: Observations, labels: Any, heavy_tails: bool
+    estimator: Any, choices: Choices, data: Observations, training: Training, target: TargetScale
 ) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
-    source = choices.terms.source(data, labels, method.conditions)
+    source = choices.terms.source(data, training.groups, method.conditions)
     options: Any = {
         "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
@@ -207,11 +205,17 @@ def _learn(
             by_held_out_errors,
             data=data,
             prediction=choices.prediction,
-            heavy_tails=heavy_tails,
+            heavy_tails=isinstance(target.transform, IdentityTarget),
             n_jobs=estimator.n_jobs,
         )
         result, comparison = choose_kernel(
-            candidates, data, source, method, **options, select=select if observes_points else None
+            candidates,
+            data,
+            source,
+            method,
+            held_out=training.held_out,
+            select=select if observes_points and training.held_out is None else None,
+            **options,
         )
     else:
         result = learn_from(data, source, method, **options)

@@ -15,6 +15,7 @@ from compositegp.composite import (
     Observations,
     by_labels,
     check_composite,
+    in_spreads,
     partition,
 )
 from compositegp.functionals import plain_kernel, plain_points
@@ -22,7 +23,6 @@ from compositegp.kernels import in_length_scales
 from compositegp.learning import LocalSegments
 from compositegp.validation import check_count
 
-_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
 CompositeMaker = Callable[[Floats, Kernel], Composite]
 """A user's own choice of terms: a function of points (n, d) and a kernel."""
 
@@ -59,11 +59,7 @@ class TermChoice:
         """Segments of points; distances are in length scales, or in standard deviations while there is no kernel."""
         if labels is not None:
             return by_labels(labels, len(X))
-        if kernel is None:
-            spreads = X[:: max(1, len(X) // _SAMPLE)].std(axis=0)
-            points = X / np.where(spreads > 0, spreads, 1.0)
-        else:
-            points = in_length_scales(kernel, X)
+        points = in_spreads(X) if kernel is None else in_length_scales(kernel, X)
         scheme = self.segmentation if isinstance(self.segmentation, str) else "tree"
         return partition(points, self.segment_size, scheme, self.random_state)
 

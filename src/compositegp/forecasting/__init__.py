@@ -4,6 +4,7 @@ from compositegp.forecasting.aggregation import PERIODS, aggregate_forecast
 from compositegp.forecasting.backtesting import Backtest, backtest, cross_validation
 from compositegp.forecasting.forecast_parts import ForecastParts
 from compositegp.forecasting.forecaster import CompositeGPForecaster
+from compositegp.forecasting.many_series import ManyBacktests, ManySeries, backtest_many, fit_many
 from compositegp.forecasting.seasons import Season, given_seasons
 from compositegp.forecasting.timeline import Observed, Timeline, in_utc, observe, zone_of
 
@@ -12,12 +13,16 @@ __all__ = [
     "Backtest",
     "CompositeGPForecaster",
     "ForecastParts",
+    "ManyBacktests",
+    "ManySeries",
     "Observed",
     "Season",
     "Timeline",
     "aggregate_forecast",
     "backtest",
+    "backtest_many",
     "cross_validation",
+    "fit_many",
     "given_seasons",
     "in_utc",
     "observe",

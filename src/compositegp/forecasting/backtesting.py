@@ -1,5 +1,6 @@
 """Backtests: scores of the forecasts that could have been made in the past."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -81,6 +82,7 @@ def backtest(
     *,
     X: pd.DataFrame | None = None,
     refit_every: int | None = None,
+    fitted: bool = False,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Backtest:
     """Forecast each of the last `n_origins` horizons of a series from the values before it, and score the forecasts.
@@ -100,6 +102,8 @@ def backtest(
         Further columns.
     refit_every : int, optional
         Learn everything anew after as many horizons; 7 is weekly for horizons of a day.
+    fitted : bool
+        The forecaster was fitted to the values before these horizons (`rows_before`): it is used as it is.
     report : callable
         Called with the number of horizons done, and the number of all.
 
@@ -117,7 +121,7 @@ def backtest(
     """
     seen = observe(y, X, duplicates=forecaster.duplicates)
     rows = []
-    for made in _rolling(forecaster, seen, horizon, n_origins, refit_every, report):
+    for made in _rolling(forecaster, seen, horizon, n_origins, refit_every, report, fitted=fitted):
         found, now, values = made.found, made.now, seen.values[made.now]
         table = {
             "observed": values,
@@ -207,6 +211,32 @@ def cross_validation(
     return pd.concat(tables, ignore_index=True)
 
 
+def rows_before(forecaster: CompositeGPForecaster, seen: Observed, horizon: Horizon, n_origins: int) -> Booleans:
+    """Which observations are before the last horizons of a series: those that a backtest learns from.
+
+    Parameters
+    ----------
+    forecaster : CompositeGPForecaster
+    seen : Observed
+    horizon : int, str or Timedelta
+    n_origins : int
+        Number of horizons.
+
+    Returns
+    -------
+    boolean array of shape (n,)
+    """
+    check_count(n_origins, "n_origins")
+    steps, places, starts = _origins(forecaster, seen, horizon, n_origins)
+    before = places < starts[0] - 0.5
+    if before.sum() < min(max(_FEWEST_HORIZONS * steps, _FEWEST_OBSERVATIONS), 8 * steps):
+        raise ValueError(
+            f"a backtest of {n_origins} horizon(s) leaves {int(before.sum())} observation(s) to learn from, too few. "
+            "Ask for fewer, or a shorter horizon."
+        )
+    return np.asarray(before)
+
+
 class _Made(NamedTuple):
     """A forecast of the past, and the model that made it."""
 
@@ -224,22 +254,19 @@ def _rolling(
     n_origins: int,
     refit_every: int | None,
     report: Callable[[int, int], None],
+    *,
+    fitted: bool = False,
 ) -> Iterator[_Made]:
     """Forecasts of the last horizons; the model has not yet taken in what it forecasts."""
-    check_count(n_origins, "n_origins")
     if refit_every is not None:
         check_count(refit_every, "refit_every")
-    model: CompositeGPForecaster = clone(forecaster).set_params(horizon=horizon)
-    timeline = model.timeline_of(seen)
-    steps, places = timeline.steps(horizon), timeline.places(seen.stamps)
-    starts = np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
-    before = places < starts[0] - 0.5
-    if before.sum() < min(max(_FEWEST_HORIZONS * steps, _FEWEST_OBSERVATIONS), 8 * steps):
-        raise ValueError(
-            f"a backtest of {n_origins} horizon(s) leaves {int(before.sum())} observation(s) to learn from, too few. "
-            "Ask for fewer, or a shorter horizon."
-        )
-    model.fit(seen.take(before))
+    before = rows_before(forecaster, seen, horizon, n_origins)
+    if fitted:
+        model = copy.copy(forecaster)
+    else:
+        model = clone(forecaster).set_params(horizon=horizon)
+        model.fit(seen.take(before))
+    steps, places, starts = _origins(forecaster, seen, horizon, n_origins)
     for number, start in enumerate(starts):
         now = (places >= start - 0.5) & (places < start + steps - 0.5)
         if refit_every and number and number % refit_every == 0:
@@ -250,6 +277,15 @@ def _rolling(
             yield _Made(model, found, places, now, float(start))
             model.update(seen.take(now), late="skip")
         report(number + 1, n_origins)
+
+
+def _origins(
+    forecaster: CompositeGPForecaster, seen: Observed, horizon: Horizon, n_origins: int
+) -> tuple[int, Floats, Floats]:
+    """Steps of a horizon, times of the observations in steps, and the first step of each horizon."""
+    timeline = forecaster.timeline_of(seen)
+    steps, places = timeline.steps(horizon), timeline.places(seen.stamps)
+    return steps, places, np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
 
 
 def _a_season_ago(places: Floats, values: Floats, wanted: Floats, start: float, period: float) -> Floats:

@@ -20,9 +20,10 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.forecast_parts import ForecastParts, find_parts
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, on_grid
+from compositegp.forecasting.memory import Memory, standard_errors
 from compositegp.forecasting.model_choice import choose_model, clock_effects, column_effects, history_effects
 from compositegp.forecasting.seasons import Season, given_seasons
-from compositegp.forecasting.series_learning import Task, errors_of_memory
+from compositegp.forecasting.series_learning import Candidate, Learned, Task, learn_candidate, memory_windows
 from compositegp.forecasting.stored_series import from_values, to_values
 from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
 from compositegp.means import Estimated
@@ -74,6 +75,13 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         which is about ten times faster.
     n_jobs : int, optional
         Number of processes, as in joblib.
+
+    Attributes
+    ----------
+    score_ : float
+        Mean log score of a value in forecasts of the later part of the training data; not kept in files.
+    windows_ : list of Windows
+        The latest windows of the series less its effects, which tell about the kernel; not kept in files.
 
     Examples
     --------
@@ -160,6 +168,50 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             search=self.search,
             n_jobs=self.n_jobs,
         )
+        self._take(seen, timeline, task, learned, seen.notes + notes + tried)
+        return self
+
+    def refit(
+        self, y: pd.Series | Observed, X: pd.DataFrame | None = None, *, theta: Floats | None = None
+    ) -> "CompositeGPForecaster":
+        """Learn coefficients and scale of errors anew, with the parts that `fit` chose and a kernel that is given.
+
+        Nothing is chosen and the kernel is not learned, so that it is much faster than `fit`.
+
+        Parameters
+        ----------
+        y, X
+            As for `fit`.
+        theta : array of shape (p,), optional
+            Logarithms of the hyper-parameters, as in ``kernel_.theta``; by default those of the model.
+
+        Returns
+        -------
+        self
+        """
+        before = self._fitted()
+        self._validate_params()
+        kernel = before.kernel if theta is None else before.kernel.clone_with_theta(np.asarray(theta, dtype=float))
+        seen = observe(y, X, duplicates=self.duplicates)
+        if seen.columns != before.columns:
+            raise ValueError(
+                f"X must have the columns {before.columns} that the model was fitted with; found {seen.columns}."
+            )
+        timeline = self.timeline_of(seen)
+        task, notes = self._task(seen, timeline)
+        offered = self._effects(task, timeline, seen.columns)[0]
+        for more in history_effects(task.grid, task.rhythm, seen.columns).values():
+            offered = offered + more
+        names = before.effects.columns
+        candidate = Candidate(before.transform, [one for one in offered if one.name in names], Memory())
+        learned = learn_candidate(task, candidate, kernel, rounds=1, learn_kernel=False)
+        learned = replace(learned, names=before.names)
+        self._take(seen, timeline, task, learned, seen.notes + notes)
+        return self
+
+    def _take(self, seen: Observed, timeline: Timeline, task: Task, learned: Learned, notes: list[str]) -> None:
+        """Keep what was learned, and the latest values."""
+        self.score_, self.windows_ = learned.score, memory_windows(task, learned)
         kept = slice(-2 * int(task.geometry.lags.max()), None)
         grid = task.grid
         self._series = FittedSeries(
@@ -168,7 +220,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             learned.candidate.transform,
             learned.kernel,
             learned.names,
-            errors_of_memory(task, learned),
+            standard_errors(learned.kernel, self.windows_),
             replace(task.effects, effects=learned.candidate.effects),
             learned.center,
             learned.information,
@@ -179,9 +231,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             grid.first + len(grid.values),
             Grid(grid.first + len(grid.values) - len(grid.values[kept]), grid.values[kept], grid.columns[kept]),
             seen.columns,
-            seen.notes + notes + tried,
+            notes,
         )
-        return self
 
     def update(
         self, y: pd.Series | Observed, X: pd.DataFrame | None = None, *, late: str = "error"

@@ -24,8 +24,8 @@ from compositegp.forecasting.coefficients import (
 from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
-from compositegp.forecasting.horizon_terms import Geometry, covariances, cut_windows
-from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, standard_errors, sum_of
+from compositegp.forecasting.horizon_terms import Geometry, Windows, covariances, cut_windows
+from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, sum_of
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 _STEPS = 24  # of a horizon that are learned from; with more steps every second, third, … is taken
@@ -133,7 +133,9 @@ class Learned:
         return self.information.estimate()
 
 
-def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = None, rounds: int = 2) -> Learned:
+def learn_candidate(
+    task: Task, candidate: Candidate, start: Kernel | None = None, rounds: int = 2, *, learn_kernel: bool = True
+) -> Learned:
     """Learn the memory and the coefficients of a candidate in turn, and score its forecasts.
 
     Parameters
@@ -144,6 +146,8 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
         Of the same parts, from which learning begins.
     rounds : int
         Turns.
+    learn_kernel : bool
+        Whether the kernel is learned, or stays where it begins.
     """
     y = _targets(task.grid.values, candidate.transform)
     center, known = float(np.nanmean(y)), np.isfinite(y)
@@ -171,7 +175,8 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
                 f"the series has no window of {int(geometry.lags.max())} steps with a value after it to learn from. "
                 "Give a longer series."
             )
-        kernel = learn_memory(kernel, windows, 40 if turn == 0 else 20).kernel
+        if learn_kernel:
+            kernel = learn_memory(kernel, windows, 40 if turn == 0 else 20).kernel
         k = covariances(kernel, geometry.reach)
         seen = look_through(y, functions, starts, geometry, k, stride)
         weights = [weight / overlap for weight in WEIGHTS]
@@ -191,15 +196,14 @@ def learn_candidate(task: Task, candidate: Candidate, start: Kernel | None = Non
     return found
 
 
-def errors_of_memory(task: Task, learned: Learned) -> Floats:
-    """Relative standard errors of the kernel's hyper-parameters, shape (p,)."""
+def memory_windows(task: Task, learned: Learned) -> list[Windows]:
+    """The latest windows of the series less its effects, which tell about the kernel."""
     y = _targets(task.grid.values, learned.candidate.transform) - learned.center
     effects = replace(task.effects, effects=learned.candidate.effects)
     residuals = y - effects(task.grid.points) @ learned.estimate.mean
     stride = max(1, -(-task.block // _STEPS))
     steps = Geometry(task.geometry.lags, task.geometry.steps[stride // 2 :: stride])
-    windows = cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
-    return standard_errors(learned.kernel, windows)
+    return cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
 
 
 def _targets(values: Floats, transform: TargetTransform) -> Floats:

@@ -26,9 +26,10 @@ from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covaria
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
 from compositegp.kernels.derivatives import derivative
+from compositegp.kernels.distances import squared_distances
 from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
 from compositegp.kernels.finite_bounds import with_finite_bounds
-from compositegp.kernels.length_scales import in_length_scales, metric
+from compositegp.kernels.length_scales import in_length_scales, length_scale_factors, metric
 from compositegp.kernels.noise import noise_jacobian, noise_variance, with_noise_factors
 from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
@@ -59,12 +60,14 @@ __all__ = [
     "is_storable",
     "is_warped",
     "largest_covariance",
+    "length_scale_factors",
     "linearize",
     "metric",
     "noise_jacobian",
     "noise_variance",
     "register_storable",
     "rule",
+    "squared_distances",
     "storable_class",
     "typical_values",
     "with_finite_bounds",

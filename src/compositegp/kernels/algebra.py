@@ -82,12 +82,12 @@ def _white_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 def _white_linearize(kernel: Kernel, X: Array) -> Linearized:
     value = _white_gram(kernel, X)
     return _one_derivative(
-        kernel,
-        "noise_level",
-        value,
-        value,
-        lambda weights, vectors: float(kernel.noise_level) * diagonals(weights)[..., None] * vectors,
+        kernel, "noise_level", value, value, lambda weights, vectors: _white_product(kernel, weights, vectors)
     )
+
+
+def _white_product(kernel: Kernel, weights: Array, vectors: Array) -> Array:
+    return float(kernel.noise_level) * diagonals(weights)[..., None] * vectors
 
 
 @rule(gram, DotProduct)
@@ -125,7 +125,12 @@ def _sum_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
 @rule(linearize, Sum)
 def _sum_linearize(kernel: Kernel, X: Array) -> Linearized:
     xp = array_namespace(X)
-    first, second = linearize(kernel.k1, X), linearize(kernel.k2, X)
+    first = linearize(kernel.k1, X)
+    if type(kernel.k2) is WhiteKernel and first.afresh is not None:
+        return _with_noise(kernel.k2, X, first)
+    second = linearize(kernel.k2, X)
+    if first.afresh is not None and second.afresh is not None:
+        return _sum_afresh(first, second)
     if type(kernel.k2) is WhiteKernel:
         value = xp.asarray(first.value, copy=True)
         add_to_diagonal(value, float(kernel.k2.noise_level))
@@ -137,6 +142,46 @@ def _sum_linearize(kernel: Kernel, X: Array) -> Linearized:
             [first.products(weights, vectors), second.products(weights, vectors)], axis=-3
         ),
         lambda: xp.concat([first.jacobian(), second.jacobian()], axis=-3),
+    )
+
+
+def _with_noise(white: Kernel, X: Array, first: Linearized) -> Linearized:
+    """Linearization of a sum with white noise, whose matrix is never made."""
+    xp, p = array_namespace(X), len(free_hyperparameters(white, "noise_level"))
+    again = first.afresh
+    assert again is not None
+    add_to_diagonal(first.value, float(white.noise_level))
+
+    def afresh(weights: Array, vectors: Array) -> Array:
+        own, found = _white_product(white, weights, vectors)[..., None, :, :], again(weights, vectors)
+        return xp.concat([found[..., :1, :, :] + own, found[..., 1:, :, :], own[..., :p, :, :]], axis=-3)
+
+    return Linearized(
+        first.value,
+        lambda weights, vectors: afresh(weights, vectors)[..., 1:, :, :],
+        lambda: xp.concat([first.jacobian(), _white_linearize(white, X).jacobian()], axis=-3),
+        afresh,
+    )
+
+
+def _sum_afresh(first: Linearized, second: Linearized) -> Linearized:
+    """Linearization of a sum of kernels that are computed again for their products."""
+    xp, one, two = array_namespace(first.value), first.afresh, second.afresh
+    assert one is not None
+    assert two is not None
+
+    def afresh(weights: Array, vectors: Array) -> Array:
+        left, right = one(weights, vectors), two(weights, vectors)
+        both = left[..., :1, :, :] + right[..., :1, :, :]
+        return xp.concat([both, left[..., 1:, :, :], right[..., 1:, :, :]], axis=-3)
+
+    value = first.value
+    value += second.value
+    return Linearized(
+        value,
+        lambda weights, vectors: afresh(weights, vectors)[..., 1:, :, :],
+        lambda: xp.concat([first.jacobian(), second.jacobian()], axis=-3),
+        afresh,
     )
 
 
@@ -182,6 +227,8 @@ def _scaled_linearize(kernel: Kernel, X: Array) -> Linearized:
     """Linearization of a constant times a kernel, without the constant's matrix."""
     xp = array_namespace(X)
     scale, inner = float(kernel.k1.constant_value), linearize(kernel.k2, X)
+    if inner.afresh is not None:
+        return _scaled_afresh(kernel, X, inner)
     value = scale * inner.value
     constant = _one_derivative(
         kernel.k1, "constant_value", value, value, lambda weights, vectors: (weights * value) @ vectors
@@ -193,6 +240,25 @@ def _scaled_linearize(kernel: Kernel, X: Array) -> Linearized:
         ),
         lambda: xp.concat([constant.jacobian(), scale * inner.jacobian()], axis=-3),
     )
+
+
+def _scaled_afresh(kernel: Kernel, X: Array, inner: Linearized) -> Linearized:
+    """The same for a kernel that is computed again for its products."""
+    xp, scale, again = array_namespace(X), float(kernel.k1.constant_value), inner.afresh
+    p = len(free_hyperparameters(kernel.k1, "constant_value"))
+    assert again is not None
+
+    def afresh(weights: Array, vectors: Array) -> Array:
+        found = again(weights, scale * vectors)
+        return xp.concat([*[found[..., :1, :, :]] * (1 + p), found[..., 1:, :, :]], axis=-3)
+
+    def jacobian() -> Array:
+        own = gram(kernel, X)[..., None, :, :]
+        return xp.concat([own[..., :p, :, :], scale * inner.jacobian()], axis=-3)
+
+    value = inner.value
+    value *= scale
+    return Linearized(value, lambda weights, vectors: afresh(weights, vectors)[..., 1:, :, :], jacobian, afresh)
 
 
 @rule(gram, Exponentiation)

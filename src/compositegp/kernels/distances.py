@@ -6,7 +6,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from scipy.spatial.distance import cdist
 
-from compositegp.backend import Array
+from compositegp.backend import Array, fused_squared_distances, is_fused
 
 _SMALL = (
     32 * 32
@@ -39,6 +39,8 @@ def squared_distances(X: Array, Y: Array) -> Array:
             for out, x, y in zip(distances, X.reshape(-1, n, d), Y.reshape(-1, m, d), strict=True):
                 cdist(x, y, "sqeuclidean", out=out)
             return distances.reshape(*batch, n, m)
+    if is_fused(X):
+        return fused_squared_distances(X, None if Y is X else Y)
     total = (X[..., :, None, 0] - Y[..., None, :, 0]) ** 2
     for column in range(1, d):
         difference = X[..., :, None, column] - Y[..., None, :, column]

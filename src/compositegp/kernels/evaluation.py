@@ -29,6 +29,9 @@ class Linearized(NamedTuple):
         product applied to the vectors, for every i: shape (..., p, n, m).
     jacobian : callable
         Returns ∂K/∂θ, of shape (..., p, n, n).
+    afresh : callable or None
+        As `products`, with (C ∘ K) V before the others: shape (..., 1 + p, n, m). It computes the kernel again from the
+        points, so that `value` may be overwritten where it is there.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class Linearized(NamedTuple):
     value: Array
     products: Callable[[Array, Array], Array]
     jacobian: Callable[[], Array]
+    afresh: Callable[[Array, Array], Array] | None = None
 
     @classmethod
     def of_matrices(cls, value: Array, derivatives: Sequence[Callable[[], Array]]) -> "Linearized":

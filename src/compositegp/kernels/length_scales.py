@@ -54,6 +54,31 @@ def in_length_scales(kernel: Kernel, X: Floats) -> Floats:
     return points * np.sqrt(inverse_squares) if inverse_squares.any() else points
 
 
+def length_scale_factors(kernel: Kernel, d: int) -> Floats | None:
+    """Factors of d columns by which `in_length_scales` multiplies points; None where it does more than that.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+    d : int
+
+    Returns
+    -------
+    array of shape (d,) or None
+
+    Examples
+    --------
+    >>> length_scale_factors(RBF([2.0, 10.0]), 2)
+    array([0.5, 0.1])
+    """
+    if in_length_scales.dispatch(type(kernel)) is not in_length_scales.dispatch(object):
+        return None
+    if unwarped(kernel, np.zeros((1, d)))[0] is not kernel:
+        return None
+    _, inverse_squares = metric(kernel, d)
+    return np.sqrt(inverse_squares) if inverse_squares.any() else np.ones(d)
+
+
 @singledispatch
 def metric(kernel: Kernel, d: int) -> tuple[float, Floats]:
     """Variance of a kernel, and its inverse squared length scales.

@@ -138,14 +138,22 @@ def _noise(kernel: MaternOnSphere, X: Array) -> Array:
 
 @rule(linearize, MaternOnSphere)
 def _linearize(kernel: MaternOnSphere, X: Array) -> Linearized:
-    profile = _profile(kernel)
-    points = kernel.view(X) / (profile.unit * kernel.length_scale)
-    x, y, z = ((points[..., :, None, column] - points[..., None, :, column]) ** 2 for column in range(3))
-    s = x + y + z
-    value, slope = profile.value_and_slope(s + 0.0)
-    derivatives = {"flattening": lambda: -slope * z, "length_scale": lambda: slope * s}
+    # The kernel of the sphere's points with the length scales ℓ, ℓ and ℓ / flattening.
+    _profile(kernel)
+    length_scales = kernel.length_scale / np.array([1.0, 1.0, kernel.flattening])
+    by_axis = RBF(length_scales) if math.isinf(kernel.nu) else Matern(length_scales, nu=kernel.nu)
+    found = linearize(by_axis, OnSphere(kernel).view(X))
     free = free_hyperparameters(kernel, "flattening", "length_scale")
-    return Linearized.of_matrices(value, [derivatives[name] for name in free])
+
+    def own(derivatives: Array) -> Array:
+        xp = array_namespace(derivatives)
+        by_name = {
+            "flattening": lambda: -derivatives[..., 2, :, :],
+            "length_scale": lambda: xp.sum(derivatives, axis=-3),
+        }
+        return xp.stack([by_name[name]() for name in free], axis=-3) if free else derivatives[..., :0, :, :]
+
+    return Linearized(found.value, lambda C, V: own(found.products(C, V)), lambda: own(found.jacobian()))
 
 
 @rule(metric, MaternOnSphere, inherited=True)

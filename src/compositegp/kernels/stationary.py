@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from compositegp.backend import Array, like
+from compositegp.backend import Array, fuses_radial, like, radial_gram, radial_products
 from compositegp.kernels.distances import squared_difference_products, squared_differences, squared_distances
 from compositegp.kernels.evaluation import (
     Linearized,
@@ -131,7 +131,11 @@ PROFILES = {
 
 def profile_of(kernel: Kernel) -> Profile | None:
     """The profile of an RBF or Matérn kernel; None where its smoothness has no fast form."""
-    return PROFILES.get(getattr(kernel, "nu", math.inf))
+    return PROFILES.get(_smoothness(kernel))
+
+
+def _smoothness(kernel: Kernel) -> float:
+    return float(getattr(kernel, "nu", math.inf))
 
 
 def in_units(kernel: Kernel, unit: float, X: Array) -> Array:
@@ -152,7 +156,10 @@ def _radial_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     if profile is None:
         return gram.dispatch(object)(kernel, X, Y)
     scaled = in_units(kernel, profile.unit, X)
-    return profile.value(squared_distances(scaled, scaled if Y is None else in_units(kernel, profile.unit, Y)))
+    others = None if Y is None else in_units(kernel, profile.unit, Y)
+    if fuses_radial(scaled, _smoothness(kernel)):
+        return radial_gram(scaled, others, _smoothness(kernel))
+    return profile.value(squared_distances(scaled, scaled if others is None else others))
 
 
 @rule(linearize, RBF)
@@ -161,10 +168,37 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
     profile = profile_of(kernel)
     if profile is None:
         return linearize.dispatch(object)(kernel, X)
-    xp = array_namespace(X)
     scaled = in_units(kernel, profile.unit, X)
-    s = squared_distances(scaled, scaled)
     free = bool(free_hyperparameters(kernel, "length_scale"))
+    if fuses_radial(scaled, _smoothness(kernel)):
+        return _fused_linearize(kernel, profile, scaled, free)
+    return _linearize_in_passes(kernel, profile, scaled, free)
+
+
+def _fused_linearize(kernel: Kernel, profile: Profile, scaled: Array, free: bool) -> Linearized:
+    """Linearization whose products are computed from the points, in one pass, and not from matrices in memory."""
+    xp, smoothness = array_namespace(scaled), _smoothness(kernel)
+
+    def afresh(weights: Array, vectors: Array) -> Array:
+        found = radial_products(scaled, smoothness, weights, vectors)
+        if not free:
+            return found[..., :1, :, :]
+        if kernel.anisotropic:
+            return found
+        return xp.concat([found[..., :1, :, :], found[..., 1:, :, :].sum(-3)[..., None, :, :]], axis=-3)
+
+    return Linearized(
+        radial_gram(scaled, None, smoothness),
+        lambda weights, vectors: afresh(weights, vectors)[..., 1:, :, :] if free else no_products(vectors),
+        lambda: _linearize_in_passes(kernel, profile, scaled, free).jacobian(),
+        afresh,
+    )
+
+
+def _linearize_in_passes(kernel: Kernel, profile: Profile, scaled: Array, free: bool) -> Linearized:
+    """Linearization from matrices of the squared distances and of the slopes."""
+    xp = array_namespace(scaled)
+    s = squared_distances(scaled, scaled)
     isotropic = not kernel.anisotropic
     value, slope = profile.value_and_slope(xp.asarray(s, copy=True) if isotropic and free else s)
     if isotropic and free:
@@ -179,10 +213,10 @@ def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
 
     def jacobian() -> Array:
         if not free:
-            return xp.zeros((*X.shape[:-2], 0, *s.shape[-2:]), dtype=value.dtype, device=value.device)
+            return xp.zeros((*s.shape[:-2], 0, *s.shape[-2:]), dtype=value.dtype, device=value.device)
         if isotropic:
             return s[..., None, :, :]
-        columns = range(X.shape[-1])
+        columns = range(scaled.shape[-1])
         return xp.stack([slope * squared_differences(scaled, column) for column in columns], axis=-3)
 
     return Linearized(value, products, jacobian)

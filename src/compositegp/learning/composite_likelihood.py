@@ -5,12 +5,13 @@ from numbers import Real
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from scipy.special import ndtr, ndtri
 
 from compositegp.backend import Floats, invert_information
 from compositegp.composite import Score
 from compositegp.learning.fisher_scoring import Optimum, least_squares_step, maximize
 from compositegp.learning.method import LearningMethod
-from compositegp.learning.problem import LearningProblem
+from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.result import Estimate
 from compositegp.learning.segment_reader import SegmentReading
 from compositegp.learning.stopping import growth_needed, predictive_growth, sandwich_information
@@ -24,11 +25,12 @@ _FIRST_BLOCKS = 8  # the first round reads at least this many blocks
 _GROWTH = 8.0  # a round reads at most this many times as much as the one before
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
-_MOST_PROBES = 64  # random vectors in one block, at most
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
 _LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
+_CHEAP_GAIN = 1e-6  # the same, where steps are cheap
 _RESTARTS = 4  # random starts of the first round
 _FEW_POINTS = 500  # random starts are the default where the first round reads no more points than this
+_DRAWS = 8  # random values for each random start, of which the most likely are taken
 _RESTART_SPREAD = 2.0  # standard deviation of a random start, in log θ
 _KNOWN = 0.5  # a parameter whose log has a smaller standard error than this is known
 _MOVED = 0.1  # conditioning sets are found again when a known parameter has moved further than this, in log θ
@@ -136,7 +138,8 @@ class CompositeLikelihood(LearningMethod):
                 refreshes += 1
             else:
                 break
-        optimum = _maximize(problem, reading, count, theta, coefficients, _LAST_GAIN, optimum)
+        gain = _CHEAP_GAIN if is_cheap(reading) else _LAST_GAIN
+        optimum = _maximize(problem, reading, count, theta, coefficients, gain, optimum)
         theta, coefficients = optimum.theta, optimum.coefficients
         last = _likelihood(problem, reading, theta, coefficients, _LAST_PROBES)
         final = Optimum(theta, coefficients, last, optimum.converged)
@@ -196,13 +199,11 @@ def _most_likely(
     problem: LearningProblem, reading: SegmentReading, count: int, first: Optimum, restarts: int
 ) -> Optimum:
     """The most likely of an optimum and of those that random starts lead to."""
-    center, best = problem.data.kernel.theta, first
-    generator = np.random.default_rng(problem.seed)
-    for _ in range(restarts):
-        start = center + _RESTART_SPREAD * generator.standard_normal(len(center))
+    best = first
+    for start in _random_starts(problem, reading, restarts):
         try:
             found = _maximize(
-                problem, reading, count, start, problem.coefficients, _ROUGH_GAIN * len(center), quiet=True
+                problem, reading, count, start, problem.coefficients, _ROUGH_GAIN * len(start), quiet=True
             )
         except LinAlgError:
             continue
@@ -210,6 +211,23 @@ def _most_likely(
             best = found
     problem.found(_estimate(best, count))
     return best
+
+
+def _random_starts(problem: LearningProblem, reading: SegmentReading, count: int) -> list[Floats]:
+    """Values of log θ around the start of learning: the most likely of several times as many that are drawn."""
+    center, bounds = problem.data.kernel.theta, problem.data.kernel.bounds
+    # Normal around the center, cut off at the bounds: starts on a bound would be the same again and again.
+    lowest, highest = ndtr((bounds - center[:, None]) / _RESTART_SPREAD).T
+    levels = np.random.default_rng(problem.seed).uniform(lowest, highest, size=(_DRAWS * count, len(center)))
+    drawn = center + _RESTART_SPREAD * ndtri(levels)
+
+    def likelihood(theta: Floats) -> float:
+        try:
+            return _likelihood(problem, reading, theta, problem.coefficients, 0).log_likelihood
+        except LinAlgError:
+            return -np.inf
+
+    return sorted(drawn, key=likelihood, reverse=True)[:count]
 
 
 def _posterior(
@@ -222,9 +240,7 @@ def _posterior(
 def _likelihood(
     problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
-    kernel = problem.data.kernel.clone_with_theta(theta)
-    each = int(np.clip(-(-probes // reading.n_blocks), 1, _MOST_PROBES))
-    return reading.score(kernel, coefficients, probes=each, seed=problem.seed, n_jobs=problem.n_jobs)
+    return problem.score(reading, problem.data.kernel.clone_with_theta(theta), coefficients, probes)
 
 
 def _estimate(optimum: Optimum, count: int) -> Estimate:

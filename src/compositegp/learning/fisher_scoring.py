@@ -11,10 +11,13 @@ from compositegp.backend import Floats
 from compositegp.composite import Score
 
 _LONGEST_STEP = 2.0  # longest step of a parameter, in log θ
+_LONGEST_PART = (
+    0.25  # the same, as a part of the range of its bounds: narrow ones mean that maxima are close together
+)
 _SHORTEST_STEP = 1e-6  # shortest step, in log θ: the gain of a shorter one is a rounding error
 _LEAST_DAMPING = 1e-6  # smallest damping, in units of the diagonal of the Fisher information
 _SMALL_PROMISE = 0.1  # if no step is possible, a gain below this (a few tenths of a standard error) is good enough
-_MOST_ITERATIONS = 60  # largest number of steps
+_MOST_STEPS = 60  # tried, at most
 
 
 class Optimum(NamedTuple):
@@ -85,11 +88,13 @@ def maximize(
     now = begin or Optimum(theta, coefficients, evaluate(theta, coefficients), False)
     report(now)
     damping, radius = 1e-3, _LONGEST_STEP
-    for _ in range(_MOST_ITERATIONS):
+    n_steps = 0
+    while True:
         next_coefficients, coefficient_gain = least_squares_step(now)
         promise = _step(now, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
-        if promise < gain_tolerance or radius < _SHORTEST_STEP:
+        if promise < gain_tolerance or radius < _SHORTEST_STEP or n_steps == _MOST_STEPS:
             return now._replace(converged=promise < _SMALL_PROMISE)
+        n_steps += 1
         step, gain = _step(now, bounds, damping, radius)
         trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])
         try:
@@ -105,7 +110,6 @@ def maximize(
             damping, radius = max(damping / 4, _LEAST_DAMPING), min(2 * radius, _LONGEST_STEP)
         elif kept < 0.2:
             damping, radius = 4 * max(damping, 0.05), radius / (2 if kept > 0 else 4)
-    return now
 
 
 def least_squares_step(now: Optimum) -> tuple[Floats, float]:
@@ -121,13 +125,14 @@ def least_squares_step(now: Optimum) -> tuple[Floats, float]:
 def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:
     """Step in θ, and the gain in log likelihood that the quadratic model promises.
 
-    The step is the maximum of the model in a box: within the bounds, and no parameter further than the radius. A
-    parameter that the data hardly determine, such as the length scale of an irrelevant column, does not hold back the
-    others.
+    The step is the maximum of the model in a box: within the bounds, and no parameter further than the radius, or than
+    a part of the range of its bounds. A parameter that the data hardly determine, such as the length scale of an
+    irrelevant column, does not hold back the others.
     """
     gradient, fisher = now.score.gradient, now.score.fisher
-    lower = np.maximum(bounds[:, 0] - now.theta, -radius)
-    upper = np.minimum(bounds[:, 1] - now.theta, radius)
+    longest = np.minimum(radius, _LONGEST_PART * (bounds[:, 1] - bounds[:, 0]))
+    lower = np.maximum(bounds[:, 0] - now.theta, -longest)
+    upper = np.minimum(bounds[:, 1] - now.theta, longest)
     free = np.flatnonzero(upper - lower > _SHORTEST_STEP / 2)
     step = np.zeros(len(gradient))
     if not len(free):

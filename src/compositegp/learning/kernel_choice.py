@@ -8,13 +8,14 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, WhiteKernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Indices
+from compositegp.backend import Booleans, Indices
 from compositegp.composite import Observations
 from compositegp.kernels import with_finite_bounds
 from compositegp.learning.fisher_average import FisherAverage
 from compositegp.learning.hyperparameters import SCALE_SEGMENTS, problem_of, solve
 from compositegp.learning.kernel_comparison import KernelComparison
 from compositegp.learning.kernel_race import compare_kernels
+from compositegp.learning.kernel_trial import choose_by_prediction
 from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import Reporter
 from compositegp.learning.result import LearningResult
@@ -156,6 +157,7 @@ def choose_kernel(
     source: LocalSegments,
     method: LearningMethod,
     *,
+    held_out: Booleans | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -180,6 +182,9 @@ def choose_kernel(
         The terms.
     method : LearningMethod
         By which the chosen kernel is learned, from where the comparison left it.
+    held_out : boolean array of shape (n,), optional
+        Observations that lie to the others as test points lie to the data. The likely kernels are then compared by how
+        well they predict these from the others.
     random_state, n_jobs, verbose
         As in `learn`.
     select : callable, optional
@@ -196,7 +201,17 @@ def choose_kernel(
     sample = [source.segments[number] for number in order[:SCALE_SEGMENTS]]
     seed = int(generator.randint(2**31))
     return choose_kernel_from(
-        candidates, data, sample, source, order, method, seed=seed, n_jobs=n_jobs, verbose=verbose, select=select
+        candidates,
+        data,
+        sample,
+        source,
+        order,
+        method,
+        held_out=held_out,
+        seed=seed,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        select=select,
     )
 
 
@@ -208,6 +223,7 @@ def choose_kernel_from(
     order: Any,
     method: LearningMethod,
     *,
+    held_out: Booleans | None = None,
     seed: int,
     n_jobs: int | None,
     verbose: bool,
@@ -223,8 +239,10 @@ def choose_kernel_from(
         scale = data_scale(data.X, data.residuals - data.basis @ coefficients, sample)
         started = scale if method.start == "data" else None
         comparison = compare_kernels(candidates, problem, started, method.prior_spread(compared=True), bar)
-    if select is not None:
-        comparison = select(comparison)
+        if held_out is not None:
+            comparison = choose_by_prediction(comparison, data, held_out, n_jobs)
+        elif select is not None:
+            comparison = select(comparison)
     winner = comparison.best
     problem = problem_of(
         data.with_kernel(winner.kernel),

@@ -16,7 +16,7 @@ from compositegp.kernels import DataScale, gram
 from compositegp.learning.fisher_scoring import Optimum, maximize
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
 from compositegp.learning.prior import LogScalePrior
-from compositegp.learning.problem import LearningProblem
+from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
 from compositegp.learning.warm_starts import is_sum, warm_starts
@@ -28,13 +28,15 @@ _START_BLOCKS = 4  # blocks by whose likelihood a start is chosen
 _TRIED_STARTS = 3  # starts of a sum from which some steps are tried on those blocks: sums have several maxima
 _START_EVALUATIONS = 4  # of each of them, at most
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
-_MOST_PROBES = 64  # random vectors in one block, at most
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
+_CHEAP_GAIN = 1e-3  # the same, where steps are cheap
+_CHEAP_EVALUATIONS = 30  # of each candidate, at most, where they are cheap
 _FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
 _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
 _HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
 _SHRINKS = 0.5  # a maximization whose gains shrink faster than this is near its end
+_TIMES = 2  # if they do so as many times in a row: the first steps may be short for other reasons
 _PIECES = 8  # pieces of the terms, at least, over which a standard error is found
 _KEPT = 2  # candidates that go on to a further round, at most
 _MOST_ROUNDS = 4
@@ -138,9 +140,7 @@ class FixedTerms:
 
     def score(self, kernel: Kernel, coefficients: Floats) -> Score:
         """Log likelihood, gradient and Fisher information of all the blocks."""
-        each = int(np.clip(-(-_PROBES // self.reading.n_blocks), 1, _MOST_PROBES))
-        problem = self._problem
-        found = self.reading.score(kernel, coefficients, probes=each, seed=problem.seed, n_jobs=problem.n_jobs)
+        found = self._problem.score(self.reading, kernel, coefficients, _PROBES)
         self.n_points = found.n_points
         return found
 
@@ -271,7 +271,9 @@ class _Candidate:
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
         self.terms, self.score, self.last_gain = terms, None, 0.0
-        last = self.n_evaluations + most
+        cheap = is_cheap(terms.reading)
+        shrunk = 0
+        last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
             if self.n_evaluations >= last:
@@ -281,16 +283,15 @@ class _Candidate:
             return found if self.prior is None else self.prior.applied(found, theta)
 
         def report(now: Optimum) -> None:
+            nonlocal shrunk
             before = self.last_gain
             if self.score is not None:
                 self.last_gain = now.score.log_likelihood - self.score.log_likelihood
             self.theta, self.coefficients, self.score = now.theta, now.coefficients, now.score
             # Gains that shrink to less than a half each time add up to no more than the last one.
-            shrinks = self.last_gain / before if before > 0 else 1.0
-            if (
-                shrinks < _SHRINKS
-                and now.score.log_likelihood + self.last_gain < behind - _HOPELESS * terms.n_points
-            ):
+            shrunk = shrunk + 1 if self.last_gain < _SHRINKS * before else 0
+            reach = now.score.log_likelihood + self.last_gain
+            if not cheap and shrunk >= _TIMES and reach < behind - _HOPELESS * terms.n_points:
                 raise _Enough
 
         try:
@@ -299,7 +300,7 @@ class _Candidate:
                 self.theta,
                 self.coefficients,
                 self.kernel.bounds,
-                gain_tolerance=_GAIN,
+                gain_tolerance=_CHEAP_GAIN if cheap else _GAIN,
                 report=report,
                 begin=begin,
             )

@@ -4,13 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
-from compositegp.composite import Observations
+from compositegp.composite import Observations, Score
 from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.result import Estimate, Progress
-from compositegp.learning.segment_reader import SegmentSource
+from compositegp.learning.segment_reader import SegmentReading, SegmentSource
 from compositegp.progress import ProgressBar
+
+_CHEAP = 2.5e7  # Σ n³ over blocks of n points up to which a likelihood is maximized to its end: 292 points together
+_EXACT = 5e7  # p Σ n³, for p parameters, up to which the Fisher information is exact
+_MOST_PROBES = 64  # random vectors in one block, at most
 
 
 class Reporter:
@@ -46,6 +51,15 @@ class Reporter:
         self._bar.__exit__(None, None, None)
 
 
+def is_cheap(reading: SegmentReading) -> bool:
+    """Whether blocks are so few and small that a maximization of their likelihood need not be cut short.
+
+    Where data are few, kernels may be nearly as likely as each other, and predictions under them differ: which of them
+    is taken must not depend on where a maximization stopped.
+    """
+    return reading.cubes <= _CHEAP
+
+
 @dataclass(eq=False)
 class LearningProblem:
     """A learning problem, and the best estimate that was found so far.
@@ -79,6 +93,27 @@ class LearningProblem:
     best: Estimate
     warm: bool = False
     prior: LogScalePrior | None = None
+
+    def score(self, reading: SegmentReading, kernel: Kernel, coefficients: Floats, probes: int) -> Score:
+        """Log likelihood, gradient and Fisher information of blocks; the information is exact where that is cheap.
+
+        Parameters
+        ----------
+        reading : SegmentReading
+        kernel : scikit-learn kernel
+        coefficients : array of shape (q, t)
+        probes : int
+            Random vectors, over all the blocks, for a Fisher information that is not exact. 0 leaves it out.
+
+        Returns
+        -------
+        Score
+        """
+        if probes and len(kernel.theta) * reading.cubes <= _EXACT:
+            each = -1
+        else:
+            each = min(-(-probes // reading.n_blocks), _MOST_PROBES)
+        return reading.score(kernel, coefficients, probes=each, seed=self.seed, n_jobs=self.n_jobs)
 
     def found(self, estimate: Estimate, *, best: bool = True) -> None:
         """Report an estimate, and keep it if it is the best so far."""

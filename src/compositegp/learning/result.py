@@ -177,8 +177,8 @@ class LearningResult:
     >>> from sklearn.gaussian_process.kernels import WhiteKernel
     >>> X = np.arange(64.0)[:, None]
     >>> result = learn(WhiteKernel(), X, np.cos(X[:, 0]), segment(X, 32))
-    >>> float(round(result.kernel.noise_level, 1)), result.converged  # the mean square of a cosine
-    (0.5, True)
+    >>> f"{result.kernel.noise_level:.3f} = {np.mean(np.cos(X) ** 2):.3f}", result.converged
+    ('0.508 = 0.508', True)
     """
 
     kernel: Kernel

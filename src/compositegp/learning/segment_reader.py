@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, IndexSets, Indices
-from compositegp.composite import Composite, EarlierPoints, Observations, Score, partition, total_score
+from compositegp.composite import Composite, EarlierPoints, Observations, Score, in_spreads, partition, total_score
 from compositegp.validation import check_count, check_segments
 
-_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
 _FEWEST_TO_HALVE = 32  # points in the smallest segment
 
 
@@ -21,6 +20,10 @@ class SegmentReading(Protocol):
     @property
     def n_blocks(self) -> int:
         """Number of blocks."""
+
+    @property
+    def cubes(self) -> float:
+        """Σ n³ over the blocks, in proportion to which a factorization of their covariances takes time."""
 
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
         """Their score: see `total_score`."""
@@ -62,6 +65,11 @@ class LocalReading:
     def n_blocks(self) -> int:
         """Number of blocks."""
         return self.composite.n_blocks
+
+    @property
+    def cubes(self) -> float:
+        """Σ n³ over the blocks."""
+        return float(sum(len(stack) * stack.indices.shape[1] ** 3 for stack in self.composite.stacks))
 
     def score(self, kernel: Kernel, coefficients: Floats, *, probes: int, seed: int, n_jobs: int | None) -> Score:
         """Their score, on one core or several."""
@@ -137,23 +145,20 @@ class LocalSegments:
         )
 
     def halved(self, numbers: Indices) -> "LocalSegments | None":
-        """Segments of half the size, number k being those of 2 k and 2 k + 1; None for terms of a user's own.
+        """Segments of half the size, number k being those of 2 k and 2 k + 1; None where that saves nothing.
 
         A pass over the same points takes a quarter of the time. Only halves of the segments in `numbers` are local:
-        the others serve to be conditioned on.
+        the others serve to be conditioned on. Terms of a user's own stay as they are, and so does a single segment, one
+        half of which would be conditioned on the other.
         """
-        wanted = set(map(int, numbers))
-        if self._composite is not None or min(len(part) for part in self.segments) < _FEWEST_TO_HALVE:
+        smallest = min(len(part) for part in self.segments)
+        if self._composite is not None or len(self.segments) == 1 or smallest < _FEWEST_TO_HALVE:
             return None
-        some = self._data.X[:: max(1, len(self._data.X) // _SAMPLE)]
-        spreads = some.std(axis=0)
-        unit = np.where(spreads > 0, spreads, 1.0)
-        halves = []
-        for number, part in enumerate(self.segments):
-            if number in wanted:
-                halves += [part[half] for half in partition(self._data.X[part] / unit, -(-len(part) // 2))]
-            else:
-                halves += np.array_split(part, 2)
+        halves = [half for part in self.segments for half in np.array_split(part, 2)]
+        for number in map(int, numbers):
+            part = self.segments[number]
+            local = partition(in_spreads(self._data.X, part), -(-len(part) // 2))
+            halves[2 * number : 2 * number + 2] = [part[half] for half in local]
         return LocalSegments(self._data, halves, max(1, self._size // 2))
 
     def read(self, numbers: Indices, kernel: Kernel) -> LocalReading:

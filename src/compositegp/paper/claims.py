@@ -8,6 +8,11 @@ import pandas as pd
 
 from compositegp.storage import write_atomically
 
+FIGURES = "figures"
+"""The folder of pictures, inside the folder of a report."""
+
+VERDICT_COLUMNS = ("experiment", "claim", "verdict", "timed")
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -17,23 +22,34 @@ class Claim:
     ----------
     text : str
         The claim.
+    rule : str
+        What must be true of the numbers for the verdict "agrees".
     found : str
         The numbers that were found.
     holds : bool
-        Whether these agree with the claim.
+        Whether the rule is true of them.
     why : str
-        The reason, where they do not.
+        The reason, which is printed where it is not.
+    timed : bool
+        Whether the numbers are seconds, which depend on the machine.
 
     Examples
     --------
-    >>> Claim("the CGP is faster than the GP", "0.2 s against 0.8 s", True).holds
-    True
+    >>> Claim("the CGP is faster than the GP", "fewer seconds", "0.2 s against 0.8 s", True, timed=True).verdict
+    'agrees'
     """
 
     text: str
+    rule: str
     found: str
     holds: bool
     why: str = ""
+    timed: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """``agrees`` or ``differs``."""
+        return "agrees" if self.holds else "differs"
 
 
 @dataclass
@@ -48,11 +64,13 @@ class Experiment:
         File names and captions.
     tables : list of str
         In Markdown.
+    seconds : float
+        How long it took.
 
     Examples
     --------
     >>> experiment = Experiment("spatial", "Synthetic spatial data", "A grid with a box held out.")
-    >>> experiment.claims.append(Claim("errors grow", "from 1 to 2", True))
+    >>> experiment.claims.append(Claim("errors grow", "the second is larger", "from 1 to 2", True))
     """
 
     name: str
@@ -61,9 +79,10 @@ class Experiment:
     claims: list[Claim] = field(default_factory=list)
     pictures: list[tuple[str, str]] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
+    seconds: float = 0.0
 
 
-def markdown(experiments: Sequence[Experiment], command: str) -> str:
+def markdown(experiments: Sequence[Experiment], command: str, cores: int) -> str:
     """A report of experiments, in Markdown.
 
     Parameters
@@ -71,6 +90,8 @@ def markdown(experiments: Sequence[Experiment], command: str) -> str:
     experiments : sequence of Experiment
     command : str
         The command that ran them.
+    cores : int
+        Of the machine.
 
     Returns
     -------
@@ -78,30 +99,56 @@ def markdown(experiments: Sequence[Experiment], command: str) -> str:
 
     Examples
     --------
-    >>> claims = [Claim("errors grow", "from 1 to 2", True)]
-    >>> print(markdown([Experiment("x", "Errors", "A grid.", claims)], "compositegp reproduce x").split("## ")[1])
+    >>> claims = [Claim("errors grow", "the second is larger", "from 1 to 2", True)]
+    >>> text = markdown([Experiment("x", "Errors", "A grid.", claims)], "compositegp reproduce x", 2)
+    >>> print(text.split("## ")[1])
     Errors
     <BLANKLINE>
     A grid.
     <BLANKLINE>
-    | the paper | found | |
-    |---|---|---|
-    | errors grow | from 1 to 2 | agrees |
+    | the paper | rule | found | |
+    |---|---|---|---|
+    | errors grow | the second is larger | from 1 to 2 | agrees |
     <BLANKLINE>
     """
-    lines = ["# The paper's experiments, reproduced", "", f"Printed by `{command}`.", ""]
+    claims = [claim for each in experiments for claim in each.claims]
+    own = [claim for claim in claims if not claim.text.startswith("(not in the paper)")]
+    times = ", ".join(f"{each.name} {each.seconds:.0f} s" for each in experiments)
+    lines = [
+        "# The paper's experiments, reproduced",
+        "",
+        f"Printed by `{command}` in {sum(each.seconds for each in experiments):.0f} s on {cores} core(s): {times}.",
+        "",
+        f"Of {len(own)} rows with claims of the paper {sum(claim.holds for claim in own)} agree. Each row states the "
+        "rule of its verdict. Rows that begin with “(not in the paper)” are about this library. The CSV files that the "
+        "command writes hold every prediction.",
+        "",
+    ]
     for experiment in experiments:
         lines += [f"## {experiment.title}", "", experiment.setting, ""]
-        lines += ["| the paper | found | |", "|---|---|---|"]
+        lines += ["| the paper | rule | found | |", "|---|---|---|---|"]
         for claim in experiment.claims:
-            verdict = "agrees" if claim.holds else "**differs**"
-            lines.append(f"| {claim.text} | {claim.found} | {verdict}{': ' + claim.why if claim.why else ''} |")
+            verdict = claim.verdict if claim.holds else f"**{claim.verdict}**"
+            reason = f": {claim.why}" if claim.why and not claim.holds else ""
+            cells = (claim.text, claim.rule, claim.found, verdict + reason)
+            lines.append("| " + " | ".join(cells) + " |")
         for file, caption in experiment.pictures:
-            lines += ["", f"![{caption}]({file})"]
+            lines += ["", f"![{caption}]({FIGURES}/{file})"]
         for text in experiment.tables:
             lines += ["", text]
         lines.append("")
     return "\n".join(lines)
+
+
+def verdict_rows(experiments: Sequence[Experiment]) -> list[tuple[str, str, str, bool]]:
+    """Verdicts alone: experiment, claim, verdict, and whether it depends on seconds.
+
+    Examples
+    --------
+    >>> verdict_rows([Experiment("x", "Errors", "", [Claim("errors grow", "", "", True)])])
+    [('x', 'errors grow', 'agrees', False)]
+    """
+    return [(each.name, claim.text, claim.verdict, claim.timed) for each in experiments for claim in each.claims]
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -120,7 +167,18 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Write a table to a CSV file."""
-    write_atomically(path, pd.DataFrame(rows, columns=list(columns)).to_csv(index=False).encode())
+    write_frame(path, pd.DataFrame(rows, columns=list(columns)))
+
+
+def write_frame(path: Path, frame: pd.DataFrame) -> None:
+    """Write a table to a CSV file, with seven digits."""
+    write_atomically(path, frame.to_csv(index=False, float_format="%.7g").encode())
+
+
+def picture(out: Path, name: str) -> Path:
+    """Path of a picture of a report; its folder is made."""
+    (out / FIGURES).mkdir(parents=True, exist_ok=True)
+    return out / FIGURES / name
 
 
 def _cell(value: object) -> str:

@@ -1,12 +1,12 @@
 """Pictures of maps: what was observed, the mean, and the standard error, side by side."""
 
-import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from compositegp.backend import Floats
 from compositegp.plotting import style
+from compositegp.plotting.coastlines import coastlines
 
 _MOST_CELLS = 1200  # cells along a side that are drawn; of more every second, third, … is taken
 _TAILS = (0.5, 99.5)  # percentiles where the colors of the mean end
@@ -83,11 +83,7 @@ def draw_map(picture: MapPicture, *, dpi: int = 110) -> bytes:
     height = float(np.clip(width * shape * 0.86 + 0.9, 2.6, 9.0))
     across = shape <= 1.6 or panels == 2
     size = (panels * width, height) if across else (panels * width * 0.75, height)
-    options: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
-    projection = _projection(picture.sphere)
-    if projection is not None:
-        options = {"subplot_kw": {"projection": projection}, "squeeze": False}
-    figure, axes = style.figure(1, panels, size=size, **options)
+    figure, axes = style.figure(1, panels, size=size, sharex=True, sharey=True, squeeze=False)
     axes = axes[0]
     ends = _ends(picture)
     name = f"{picture.title} ({picture.unit})" if picture.unit else picture.title
@@ -152,8 +148,8 @@ def _panel(
     )
     axes.set_title(title, fontsize=11)
     axes.set_aspect(_stretch(picture))
-    if hasattr(axes, "coastlines"):
-        axes.coastlines(linewidth=0.6)
+    if picture.sphere:
+        _draw_coastlines(axes)
 
 
 def _stations(axes: Any, observed: Floats, ends: tuple[float, float]) -> None:
@@ -202,10 +198,10 @@ def _aspect(picture: MapPicture) -> float:
     return _stretch(picture) * height / width
 
 
-def _projection(sphere: bool) -> Any:
-    """Cartopy's plain projection, which knows coastlines, where it is installed."""
-    if not sphere or importlib.util.find_spec("cartopy") is None:
-        return None
-    import cartopy.crs
+def _draw_coastlines(axes: Any) -> None:
+    from matplotlib.collections import LineCollection
 
-    return cartopy.crs.PlateCarree()
+    box: Any = sorted(axes.get_xlim()), sorted(axes.get_ylim())
+    lines = coastlines(*box)
+    if lines:
+        axes.add_collection(LineCollection(lines, colors="black", linewidths=0.6), autolim=False)

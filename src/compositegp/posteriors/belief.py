@@ -17,13 +17,11 @@ from compositegp.backend import (
     SingularMatrixError,
     blas_threads_for,
     cholesky,
-    fetch,
     solve_lower,
 )
 from compositegp.composite import (
     Composite,
     Evidence,
-    FactoredStack,
     Latent,
     Observations,
     collect_evidence,
@@ -220,8 +218,7 @@ class Belief:
                 return condition(latent, total, model, data.outputs)
             if not len(location):
                 return self
-            arrays = (fetch(values) for values in (factored.points, factored.lower, factored.innovations))
-            moments = take_in_segment(data, FactoredStack(factored.stack, *arrays), latent, location, scale)
+            moments = take_in_segment(data, factored, latent, location, scale)
             return Belief.of(Whitened(latent, *moments, None, *model), data.outputs)
 
     def under(self, kernel: Kernel) -> "Belief":

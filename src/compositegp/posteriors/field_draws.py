@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.spatial import KDTree
 
-from compositegp.backend import Floats, Indices, add_to_diagonal, blas_threads_for, psd_root
+from compositegp.backend import Floats, Indices, add_to_diagonal, blas_threads_for, on_processor, psd_root
 from compositegp.composite import EarlierPoints, Observations, partition
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.means import Estimated
@@ -32,6 +32,7 @@ class FieldDraws(NamedTuple):
     draws: Floats
 
 
+@on_processor("sample_field")
 def draw_field(data: Observations, Z: Floats, n_samples: int, seed: int) -> FieldDraws:
     """Draw the latent field at test points jointly, given the data.
 

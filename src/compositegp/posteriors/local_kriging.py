@@ -26,10 +26,17 @@ from compositegp.backend import (
 )
 from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
 from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift
-from compositegp.kernels import diagonal, gram, in_length_scales, noise_variance
+from compositegp.kernels import (
+    diagonal,
+    gram,
+    in_length_scales,
+    length_scale_factors,
+    noise_variance,
+    squared_distances,
+)
 from compositegp.means import Estimated, NormalEquations, check_coefficients, covariance_root, gaussian_prior
 from compositegp.posteriors.belief import Belief, Marginals, check_finite, empty_marginals
-from compositegp.posteriors.neighbor_search import NeighborSearch
+from compositegp.posteriors.neighbor_search import NeighborSearch, shares_inside
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 from compositegp.validation import check_count, check_kernel, check_points
 
@@ -231,6 +238,9 @@ class NearestPredictor:
         """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
         places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
+        if group_size == 1 and places.shared is None:
+            yield from self._tasks_alone(tests, size, n_jobs)
+            return
         groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
         for start in range(0, len(groups), step):
@@ -249,6 +259,17 @@ class NearestPredictor:
             near = self._near(atoms_of(self.data.kernel, Z[[row]]), size, n_jobs)
             yield [(np.array([[row]]), near[None])]
 
+    def _tasks_alone(self, tests: Floats, size: int, n_jobs: int | None) -> Iterator[list[tuple[Any, Any]]]:
+        """The same for test points that share nothing; on a device the neighbors stay there."""
+        step = max(1, _HELD_NEIGHBORS // size)
+        for start in range(0, len(tests), step):
+            rows = np.arange(start, min(start + step, len(tests)))[:, None]
+            near = self._search.nearest_there(tests[rows[:, 0]], size, n_jobs)
+            near = near[:, ::-1] if isinstance(near, np.ndarray) else near.flip(1)
+            most = _TASK_GROUPS if current_device() is None else len(rows)
+            parts = (slice(first, first + most) for first in range(0, len(rows), most))
+            yield [(rows[part], near[part]) for part in parts]
+
     def _covers(self, centers: Floats, radii: Floats, size: int, n_jobs: int | None) -> Any:
         """Whether the neighborhood of a center is wide enough for points that far from it, as for those of a group."""
         return radii <= _CLOSE * self._search.distance_to(centers, size, n_jobs)
@@ -258,8 +279,14 @@ class NearestPredictor:
     ) -> tuple[list[Indices], Indices]:
         """Groups without the test points whose own nearest observations are not among those of the group; and these."""
         rows = np.concatenate(groups)
-        nearest = self._search.nearest(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
+        nearest = self._search.nearest_there(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
         starts = np.cumsum([0, *(len(group) for group in groups)])
+        if not isinstance(sets, np.ndarray) and not isinstance(nearest, np.ndarray):
+            numbers = np.repeat(np.arange(len(groups)), np.diff(starts))
+            inside = shares_inside(sets, numbers, nearest) >= _OWN_SHARE
+            kept = np.split(inside, starts[1:-1])
+            return [group[own] for group, own in zip(groups, kept, strict=True)], rows[~inside]
+        sets, nearest = fetch(sets), fetch(nearest)
         served, apart = [], [rows[:0]]
         for group, near, start in zip(groups, sets, starts, strict=False):
             inside = np.isin(nearest[start : start + len(group)], near).mean(axis=1) >= _OWN_SHARE
@@ -300,7 +327,7 @@ class NearestPredictor:
         size = min(size, len(self.data.X))
         return np.unique(
             np.concatenate(
-                [chosen.ravel() for tasks in self._tasks(Z, size, group_size, None) for _, chosen in tasks]
+                [fetch(chosen).ravel() for tasks in self._tasks(Z, size, group_size, None) for _, chosen in tasks]
             )
         )
 
@@ -335,9 +362,13 @@ class NearestPredictor:
 
     def _sets(self, tests: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
         """Observations nearest to each group, the farthest first: shape (groups, size)."""
-        centres = np.stack([tests[group].mean(axis=0) for group in groups])
         alone = len(groups[0]) == 1
         count = min(len(self.data.X), size if alone else _CANDIDATES * size)
+        if current_device() is not None:
+            found = self._search.nearest_to_groups(tests, groups, count, size)
+            if found is not None:
+                return found.flip(1)
+        centres = np.stack([tests[group].mean(axis=0) for group in groups])
         candidates = self._search.nearest(centres, count, n_jobs)
         if count == size:
             return candidates[:, ::-1]
@@ -361,7 +392,7 @@ def _tasks(members: list[Indices], sets: Any) -> Iterator[tuple[Any, Any]]:
 
 def _stack(sets: Any) -> Stack:
     """One term for each group of observations: `sets` of shape (groups, n)."""
-    return Stack(sets, sets.shape[1:], np.ones((len(sets), 1)), np.arange(len(sets)))
+    return Stack(sets, tuple(sets.shape[1:]), np.ones((len(sets), 1)), np.arange(len(sets)))
 
 
 def _blocks(groups: int, n: int) -> Stack:
@@ -392,8 +423,8 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
         left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
         result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
         if surroundings:
-            errors = _standardized_errors(data, fetch(columns), coefficients)
-            found = _surroundings(data, part, own, errors, fetch(diagonals(lower)))
+            errors = _standardized_errors(data, columns, coefficients)
+            found = _surroundings(data, points, own, errors, diagonals(lower))
             around.scales[blocks], around.log_variance[blocks] = found
 
     keep_freed_memory()
@@ -402,20 +433,27 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
     return result
 
 
-def _standardized_errors(data: Observations, columns: Floats, coefficients: Floats) -> Floats:
+def _standardized_errors(data: Observations, columns: Array, coefficients: Floats) -> Array:
     """U = C⁻¹(y − μ), shape (blocks, n, t), from C⁻¹ [F y] and the coefficients of the mean."""
     q = data.basis.shape[1]
-    return np.asarray(columns[..., q:] - columns[..., :q] @ coefficients)
+    return columns[..., q:] - columns[..., :q] @ like(coefficients, columns)
 
 
-def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, pivots: Floats) -> Neighborhood:
-    """Neighborhoods of test points (groups, g, d): each takes its own nearest observations of the group's."""
+def _surroundings(data: Observations, X: Array, Z: Floats, errors: Array, pivots: Array) -> Neighborhood:
+    """Neighborhoods of test points (groups, g, d): each takes its own nearest observations of the group's.
+
+    The observations are at `X`, shape (groups, n, d), with their errors and pivots where they were computed.
+    """
     most = min(max(WINDOWS), errors.shape[1])
     if Z.shape[1] == 1:  # the observations are sorted, the farthest first
-        found = neighborhood(errors[:, : -1 - most : -1], pivots[:, : -1 - most : -1])
+        last = errors.shape[1] - most
+        u, roots = fetch(errors[:, last:])[:, ::-1], fetch(pivots[:, last:])[:, ::-1]
+        found = neighborhood(u, roots)
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
     flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
-    points = in_length_scales(data.kernel, data.X[stack.indices.ravel()]).reshape(*stack.indices.shape, -1)
+    if not isinstance(X, np.ndarray):
+        return _surroundings_there(data, X, flat, errors, pivots, most)
+    points = in_length_scales(data.kernel, X.reshape(-1, X.shape[-1])).reshape(*X.shape[:2], -1)
     distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
     if most < distances.shape[-1]:
         some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
@@ -425,6 +463,21 @@ def _surroundings(data: Observations, stack: Stack, Z: Floats, errors: Floats, p
         near = np.argsort(distances, axis=-1, kind="stable")
     blocks = np.arange(len(near))[:, None, None]
     return neighborhood(errors[blocks, near], pivots[blocks, near])
+
+
+def _surroundings_there(
+    data: Observations, X: Array, tests: Floats, errors: Array, pivots: Array, most: int
+) -> Neighborhood:
+    """The same on a device, for test points in length scales."""
+    factors = length_scale_factors(data.kernel, X.shape[-1])
+    if factors is None:
+        scaled = in_length_scales(data.kernel, fetch(X).reshape(-1, X.shape[-1]))
+        points = like(scaled.reshape(*X.shape[:2], -1), X)
+    else:
+        points = X * like(factors, X)
+    near = squared_distances(like(tests, X), points).topk(most, dim=-1, largest=False).indices
+    blocks = like(np.arange(len(tests)), X)[:, None, None]
+    return neighborhood(fetch(errors[blocks, near]), fetch(pivots[blocks, near]))
 
 
 def _conditional_mean(data: Observations, columns: Array, V: Array, Z: Floats) -> tuple[Floats, Floats, Floats]:

@@ -13,9 +13,9 @@ from compositegp.backend import (
     cholesky,
     diagonals,
     fetch,
+    half_of_weighted_inverse,
     invert_lower,
     like,
-    lower_of_weighted_inverse,
     solve_lower,
     solve_upper,
 )
@@ -56,12 +56,8 @@ class Precision:
         n = len(data.X)
         with blas_threads_for(n):
             solved = solve_upper(factored.lower, factored.innovations)[0]
-            ones = like(np.ones((1, n)), factored.lower)
-            lower = lower_of_weighted_inverse(invert_lower(1.0 * factored.lower), ones)[0]
-            diagonal = 1.0 * diagonals(lower)
-            matrix = lower + lower.mT
-            view = diagonals(matrix)
-            view -= diagonal
+            half = half_of_weighted_inverse(invert_lower(1.0 * factored.lower), None)[0]
+            matrix = half + half.mT
         coefficients, root = coefficients_in_blocks(data, factored.innovations)
         return cls(data, matrix, solved, coefficients[0], root[0])
 

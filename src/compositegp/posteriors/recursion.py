@@ -1,16 +1,21 @@
 """The recursion of the paper: a segment updates the moments of the belief, and its data can be dropped."""
 
 import contextlib
+import math
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from compositegp.backend import (
+    Array,
     Floats,
     SingularMatrixError,
     add_to_diagonal,
     cholesky,
     cholesky_of_complement,
+    fetch,
+    like,
     solve_lower,
 )
 from compositegp.composite import (
@@ -41,29 +46,31 @@ def take_in_segment(
     scale : array of shape (r, r)
         scale · scaleᵀ is the covariance of ξ before it.
     """
-    W_all = loadings(data.kernel, latent, factored)[0]
+    W_all = loadings(data.kernel, latent.alongside(factored.lower), factored)[0]
+    location, scale = like(location, factored.lower), like(scale, factored.lower)
     for W, limit in resolvable(latent, W_all):
         with contextlib.suppress(SingularMatrixError):
-            return _step(location, scale, W, factored.innovations[0], limit)
+            moments = _step(location, scale, W, factored.innovations[0], limit)
+            return fetch(moments[0]), fetch(moments[1])
     raise too_much_evidence(data.kernel, f"The segment of {len(data.X)} point(s)")
 
 
-def _step(location: Floats, scale: Floats, W: Floats, innovations: Floats, limit: float) -> tuple[Floats, Floats]:
+def _step(location: Array, scale: Array, W: Array, innovations: Array, limit: float) -> tuple[Array, Array]:
     """Liu et al. (2018), Section 4.2, in whitened coordinates.
 
     With y_k − μ_k = C (W ξ + e) the paper's H_k is C W root⁻¹, and its G_k is C G Cᵀ.
     """
     inner = W @ W.T
     _, tempering = cholesky_of_complement(inner, limit)
-    W, innovations = np.sqrt(1 - tempering) * W, np.sqrt(1 - tempering) * innovations
+    W, innovations = math.sqrt(1 - tempering) * W, math.sqrt(1 - tempering) * innovations
     HS = W @ scale
     G = HS @ HS.T - (1 - tempering) * inner  # Σ_{y_k | z} = C (I − W Wᵀ) Cᵀ
     add_to_diagonal(G, 1.0)
     lower, jitter = cholesky(G)
     if jitter.any():
         raise SingularMatrixError(0)
-    gain = solve_lower(lower, HS.copy())
-    surprise = np.array(innovations - W @ location, order="C")
+    gain = solve_lower(lower, 1.0 * HS)
+    surprise = array_namespace(W).asarray(innovations - W @ location, copy=True)
     location = location + scale @ (gain.T @ solve_lower(lower, surprise))
     # Σ̃_{z|y_1:k} = Σ̃ − Σ̃ Hᵀ G⁻¹ H Σ̃, by its root
     remaining, _ = cholesky_of_complement(gain.T @ gain)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Booleans, Floats, Indices
 from compositegp.composite import Observations
 from compositegp.kernels import diagonal
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covariance, fit_random_effects
@@ -17,7 +17,9 @@ from compositegp.posteriors import (
     Precision,
     Surrounded,
     normal_equations,
+    predict_gaps,
     predict_prefixes,
+    rows_in_gaps,
 )
 from compositegp.prediction.fitted_terms import HeldOutPart
 from compositegp.predictive import Calibration, Family, Normal, ratios
@@ -173,6 +175,15 @@ def mean_that_varies(
     """The mean whose coefficients in a neighborhood are N(β₀, T), T with the error of β₀."""
     covariance = np.asarray(spread) + np.asarray(estimate.covariance) + 1e-9 * np.diag(np.diagonal(spread))
     return as_mean(Basis(estimate.functions, np.asarray(coefficients).reshape(-1, *outputs), covariance))
+
+
+def crps_in_gaps(data: Observations, held_out: Booleans, n_jobs: int | None) -> float:
+    """Mean CRPS of Gaussian predictions of observations that are held out together, from the others."""
+    rows = rows_in_gaps(data, held_out)
+    found = predict_gaps(data, held_out, rows, _MOST_HELD, n_jobs)
+    std = np.sqrt(found.variance + _noise(data, rows))
+    errors = (data.targets[rows] - found.mean).reshape(len(rows), -1) / std[:, None]
+    return float(np.mean(std[:, None] * Normal().crps(errors)))
 
 
 def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None) -> Calibration | None:

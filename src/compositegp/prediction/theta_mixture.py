@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for, psd_root, use_device
+from compositegp.backend import Floats, blas_threads_for, current_device, psd_root
 from compositegp.composite import Composite
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
@@ -77,31 +77,41 @@ class ThetaMixture(Predictor):
         self._data = fitted.undetermined
 
     @cached_property
-    def _cached_members(self) -> list[WeightedKernel]:
-        with use_device(None), blas_threads_for(len(self._data.X)):
-            return weighted_kernels(self._data)
+    def _cached(self) -> dict[str | None, list[WeightedKernel]]:
+        return {}
+
+    @property
+    def members(self) -> list[WeightedKernel]:
+        """Values of θ with their weights, and the data factorised under each on the device in use."""
+        device = current_device()
+        name = None if device is None else device.name
+        if name not in self._cached:
+            with blas_threads_for(len(self._data.X)):
+                self._cached[name] = weighted_kernels(self._data)
+        return self._cached[name]
 
     def lifted(self, functionals: Functionals) -> "ThetaMixture":
         """The same values of θ, each with its model lifted to functionals."""
         found = copy(self)
         found._plug_in = self._plug_in.lifted(functionals)
-        found._cached_members = [
-            member._replace(data=member.data.lifted(functionals)) for member in self._cached_members
-        ]
+        found._cached = {
+            name: [member._replace(data=member.data.lifted(functionals)) for member in members]
+            for name, members in self._cached.items()
+        }
+        found._data = self._data.lifted(functionals)
         return found
 
     def prepare(self) -> None:
         """Find the values of θ and their weights."""
-        if not self._cached_members:
+        if not self.members:
             self._plug_in.prepare()
 
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Predict each point under every θ."""
-        members = self._cached_members
+        members = self.members
         if not members:
             return self._plug_in.marginals(Z, n_jobs)
-        with use_device(None):
-            found = [exact_marginals(member.data, member.factored, Z) for member in members]
+        found = [exact_marginals(member.data, member.factored, Z) for member in members]
         weights = np.array([member.weight for member in members])
         mean, deviations = _mean_and_deviations(weights, [one.mean for one in found])
         variance = weights @ np.array([one.variance for one in found])
@@ -109,10 +119,10 @@ class ThetaMixture(Predictor):
 
     def joint(self, Z: Floats) -> Belief:
         """The covariance of the mixture: Σ w_i (C_i + (m_i − mean) (m_i − mean)ᵀ)."""
-        members = self._cached_members
+        members = self.members
         if not members:
             return self._plug_in.joint(Z)
-        with use_device(None), blas_threads_for(len(Z)):
+        with blas_threads_for(len(Z)):
             covariance, means = np.zeros((len(Z), len(Z))), []
             for member in members:
                 belief = exact_belief(member.data, member.factored, Z)
@@ -141,7 +151,7 @@ class ThetaMixture(Predictor):
 
         What the others say of θ is what all say, over p(y_i | the others, θ).
         """
-        members = self._cached_members
+        members = self.members
         if not members:
             return self._plug_in.left_out(n_jobs)
         found = [leave_one_out(member.data, member.factored) for member in members]
@@ -158,7 +168,7 @@ class ThetaMixture(Predictor):
 
     def noise_variance(self, kernel: Kernel, Z: Floats) -> Floats:
         """The mean of the noise variances under every θ."""
-        members = self._cached_members
+        members = self.members
         if not members:
             return super().noise_variance(kernel, Z)
         return np.asarray(sum(member.weight * noise_variance(member.data.kernel, Z) for member in members))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.special import ndtri
 
-from compositegp.backend import Floats, like, solve_lower
+from compositegp.backend import Floats, diagonals, fetch, like, solve_lower
 from compositegp.composite import Composite, FactoredStack, Observations, Score, factor_covariance, total_score
 from compositegp.kernels import gram
 from compositegp.learning import at_scale, maximize
@@ -38,7 +38,8 @@ _FEW_PARAMETERS = 7  # with more of them the proposal is narrower: in many dimen
 _WIDTHS = (0.3, 2.0)  # width of the posterior to one side, over that of the normal distribution at its mode
 _LEAST_WEIGHT = 1e-3  # draws of less weight than this part of the largest are left out
 _PROBES = 64  # random vectors for the Fisher information of a step to the mode
-_GAIN = 0.01  # the search for the mode ends when a step promises less log posterior than this
+_EXACT = 1e9  # p n³ up to which the Fisher information at the mode is exact
+_GAIN = 1e-4  # the search for the mode ends when a step promises less log posterior than this
 
 
 class WeightedKernel(NamedTuple):
@@ -164,10 +165,10 @@ class ThetaPosterior:
             return -np.inf
         return log_marginal_likelihood(self.data, factored) + self._log_prior(theta)
 
-    def score(self, theta: Floats, coefficients: Floats) -> Score:
+    def score(self, theta: Floats, coefficients: Floats, probes: int = _PROBES) -> Score:
         """Log density, its gradient and the Fisher information, for given coefficients of the mean."""
         data = self._known_mean.with_kernel(self.data.kernel.clone_with_theta(theta))
-        found = total_score(data, Composite.full(len(data.X)), coefficients, probes=_PROBES)
+        found = total_score(data, Composite.full(len(data.X)), coefficients, probes=probes)
         return found._replace(
             log_likelihood=found.log_likelihood + self._log_prior(theta),
             gradient=found.gradient - (theta - self.center) / _PRIOR_SPREAD**2,
@@ -189,8 +190,9 @@ def log_marginal_likelihood(data: Observations, factored: FactoredStack) -> floa
     Coefficients with a flat prior give the restricted likelihood. Those that were estimated from other data are known.
     """
     q, t = data.basis.shape[1], data.n_outputs
-    functions, targets = factored.innovations[0, :, :q], factored.innovations[0, :, q:]
-    determinant = -t * float(np.log(np.diagonal(factored.lower[0])).sum())
+    innovations = fetch(factored.innovations)[0]
+    functions, targets = innovations[:, :q], innovations[:, q:]
+    determinant = -t * float(np.log(fetch(diagonals(factored.lower))).sum())
     known = data.mean.coefficients
     if isinstance(known, Estimated):
         targets = targets - functions @ check_coefficients(known.coefficients, q)
@@ -262,7 +264,10 @@ class Proposal(NamedTuple):
 
 
 def find_mode(posterior: ThetaPosterior) -> tuple[Floats, Floats]:
-    """Mode of the posterior of log θ, shape (p,), and the information there, (p, p): from the better of two starts."""
+    """Mode of the posterior of log θ, shape (p,), and the information there, (p, p): from the better of two starts.
+
+    The information is exact where that is cheap: the draws should not depend on the order of the data.
+    """
     data = posterior.data
 
     def search(start: Floats) -> Any:
@@ -276,7 +281,9 @@ def find_mode(posterior: ThetaPosterior) -> tuple[Floats, Floats]:
 
     found = [_or_none(search, start) for start in (data.kernel.theta, posterior.center)]
     best = max((one for one in found if one is not None), key=lambda one: float(one.score.log_likelihood))
-    return best.theta, best.score.fisher
+    if len(best.theta) * len(data.X) ** 3 > _EXACT:
+        return best.theta, best.score.fisher
+    return best.theta, posterior.score(best.theta, best.coefficients, probes=-1).fisher
 
 
 def tempered_weights(log_ratios: Floats) -> Floats:

@@ -117,7 +117,8 @@ def is_longitude_latitude(
     named = (x_name.lower() in _LONGITUDE and y_name.lower() in _LATITUDE) or bool(
         _EAST.match(east) and _NORTH.match(north)
     )
-    plausible = np.nanmax(np.abs(y)) <= 90.0 and np.nanmin(x) >= -360.0 and np.nanmax(x) <= 360.0
+    # A raster across the date line or the meridian of Greenwich may begin at 355° and end at 365°.
+    plausible = np.nanmax(np.abs(y)) <= 90.0 and np.nanmin(x) >= -360.0 and np.nanmax(x) <= 540.0
     return bool((named if geographic is None else geographic) and plausible)
 
 

@@ -12,7 +12,7 @@ from compositegp.posteriors import N_NEIGHBORS
 from compositegp.prediction import PredictionMethod
 from compositegp.progress import ProgressBar
 from compositegp.spatial.grid import Grid, Window, grid_of, wanted_cells
-from compositegp.spatial.layers import Layers
+from compositegp.spatial.layers import Layers, sample_layer
 from compositegp.spatial.map_model import MapModel
 from compositegp.spatial.raster_learning import learn_from_raster, observed_in, observed_of
 from compositegp.spatial.tiles import Blocks, blocks_of, bounding_window, cells_in, count_observed, tiles_of
@@ -36,6 +36,7 @@ def fill(
     log: bool = False,
     quantiles: Sequence[float] = (0.05, 0.5, 0.95),
     above: float | Sequence[float] | None = None,
+    samples: int = 0,
     latent: bool = False,
     kernel: Any = None,
     prediction: PredictionMethod | str = "nearest",
@@ -47,7 +48,8 @@ def fill(
     """Fill the gaps of a raster.
 
     A Gaussian process is learned from the observed cells, and every missing cell is predicted from the observed cells
-    around it. What was observed stays as it is, with an error of zero. The work goes from tile to tile, so that the
+    around it. The kernel is the one that does best on observed cells under gaps like those of the raster: its own gaps,
+    mirrored. What was observed stays as it is, with an error of zero. The work goes from tile to tile, so that the
     result does not depend on how the raster is chunked; of a raster of Dask the result is lazy, and computing it needs
     memory for some tiles only.
 
@@ -71,6 +73,9 @@ def fill(
     quantiles : sequence of float
     above : float or sequence of float, optional
         Thresholds; the probability of a value over each is a layer.
+    samples : int
+        Joint draws of the missing cells, which honor the observed ones: a layer ``samples``, for what is no average,
+        such as the share of an area over a threshold. They need the whole raster in memory.
     latent : bool
         False: errors are those of a new observation, measurement noise included. True: of the field without noise.
     kernel : scikit-learn kernel, list or dict of kernels, optional
@@ -87,7 +92,8 @@ def fill(
     Returns
     -------
     Dataset
-        With the coordinates of `data`: ``mean``, ``std``, ``quantiles`` and, with `above`, ``exceedance``.
+        With the coordinates of `data`: ``mean``, ``std``, ``quantiles``, with `above` ``exceedance``, and with
+        `samples` ``samples``.
 
     Examples
     --------
@@ -101,6 +107,10 @@ def fill(
     layers = Layers.checked(quantiles, above)
     array, values, grid = _read(data, variable, x, y, time, sphere, covariates)
     cells = wanted_cells(wanted, grid)
+    if samples and _is_lazy(values):
+        raise ValueError(
+            "samples are drawn over the whole raster, but it is in chunks of Dask. Load it first: data.compute()."
+        )
     counts = count_observed(values, grid)
     if counts.sum() == np.prod(grid.shape):
         warn_caller(f"{array.name or 'the raster'} has no missing cell: there is nothing to fill.", UserWarning)
@@ -111,6 +121,7 @@ def fill(
             values,
             grid,
             int(counts.sum()),
+            cells,
             log=log,
             kernel=kernel,
             prediction=prediction,
@@ -122,6 +133,8 @@ def fill(
     job = _Job(model.regressor, grid, Blocks(grid, counts, model.regressor.kernel_), layers, latent, enough)
     stacked = job.lazily(values, cells) if _is_lazy(values) else job.at_once(values, cells, n_jobs, verbose)
     found = layers.dataset(stacked, array, grid.axes.dims, dict(array.attrs))
+    if samples:
+        found["samples"] = job.drawn(np.asarray(values, dtype=np.float64), cells, samples, random_state, array)
     found.attrs = dict(data.attrs) if hasattr(data, "data_vars") else {}
     return found.transpose(..., *array.dims)
 
@@ -134,6 +147,7 @@ def learn_raster(
     y: str | None = None,
     time: str | None = None,
     sphere: bool | str = "auto",
+    wanted: "xr.DataArray | None" = None,
     covariates: "Mapping[str, xr.DataArray] | Sequence[str] | None" = None,
     log: bool = False,
     kernel: Any = None,
@@ -157,6 +171,7 @@ def learn_raster(
         values,
         grid,
         int(count_observed(values, grid).sum()),
+        wanted_cells(wanted, grid),
         log=log,
         kernel=kernel,
         prediction=prediction,
@@ -203,6 +218,24 @@ class _Job(NamedTuple):
             shape = (len(self.layers), *(part.stop - part.start for part in tile))
             parts[place] = da.from_delayed(layers, shape, dtype=np.float64)
         return da.block([parts.tolist()] if parts.ndim == 1 else parts.tolist())
+
+    def drawn(self, values: Floats, cells: Any, n_samples: int, random_state: int, array: "xr.DataArray") -> Any:
+        """Joint draws of the missing cells, as a layer; the observed cells are in each as they are."""
+        everything = self.grid.everything
+        missing = self.missing(values, cells, everything)
+        layer = sample_layer(
+            self.regressor.with_data(*observed_of(values, self.grid, everything)),
+            self.grid.points(everything)[missing.ravel()],
+            missing,
+            n_samples,
+            random_state,
+            self.latent,
+            self.grid.axes.dims,
+            {"long_name": str(array.name or "raster"), **array.attrs},
+        )
+        observed = ~np.isnan(values)
+        layer[1][:, observed] = values[observed]
+        return layer
 
     def assemble(self, part: Floats, cells: Any, tile: Window, predicted: Floats) -> Floats:
         """The layers of a tile from its values, and from predictions of its missing cells (layers, missing)."""

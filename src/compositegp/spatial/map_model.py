@@ -7,20 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from compositegp.backend import Floats
+from compositegp.backend import Booleans, Floats
 from compositegp.estimators import CompositeGPRegressor
-from compositegp.learning import CompositeLikelihood
 from compositegp.means import Basis, LinearIn
 from compositegp.prediction import PredictionMethod
 from compositegp.predictive import LogTarget
 from compositegp.spatial.description import describe
 from compositegp.spatial.families import map_kernels
-
-_MANY = (
-    20_000  # observations from which learning stops at a rougher tolerance: amplitude and range of a field that is
-)
-# wide against its data are known badly, and hardly matter to predictions
-_FINE, _ROUGH = 0.03, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,24 +109,29 @@ def new_regressor(
         mean=Basis(LinearIn(drift)) if drift else "constant",
         target_transform="log" if log else None,
         prediction=prediction,
-        learning=CompositeLikelihood(tolerance=_ROUGH if len(y) > _MANY else _FINE),
         random_state=random_state,
         n_jobs=n_jobs,
     )
 
 
 def fit_regressor(
-    regressor: CompositeGPRegressor, X: Floats, y: Floats, noise_variance: Floats | None, automatic: bool
+    regressor: CompositeGPRegressor,
+    X: Floats,
+    y: Floats,
+    noise_variance: Floats | None,
+    automatic: bool,
+    held_out: Booleans | None = None,
 ) -> None:
     """Fit a regressor of a field.
 
     Where a user has chosen no kernel (`automatic`), what there is to say about its hyper-parameters is no warning: it
-    is among the map's cautions.
+    is among the map's cautions. With `held_out`, observations under gaps like those that are to be filled decide about
+    the kernel: see `CompositeGPRegressor.fit`.
     """
     with warnings.catch_warnings():
         if automatic:
             warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, y, noise_variance)
+        regressor.fit(X, y, noise_variance, held_out=held_out)
 
 
 def check_targets(y: Floats, log: bool, what: str) -> None:

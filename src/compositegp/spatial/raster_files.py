@@ -110,7 +110,7 @@ def _write_tiff(found: "xr.Dataset", part: Path) -> None:
     import xarray as xr
 
     layers = [("mean", found["mean"]), ("std", found["std"])]
-    for name, axis in (("quantiles", "quantile"), ("exceedance", "threshold")):
+    for name, axis in (("quantiles", "quantile"), ("exceedance", "threshold"), ("samples", "sample")):
         if name in found:
             layers += [(f"{axis} {value:g}", found[name].sel({axis: value})) for value in found[axis].to_numpy()]
     bands = xr.concat([layer.reset_coords(drop=True) for _, layer in layers], "band", combine_attrs="drop")

@@ -1,0 +1,298 @@
+"""The paper's claims about NOx, each with the rule of its verdict."""
+
+import itertools
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kurtosis, skew
+
+from compositegp.backend import Floats
+from compositegp.paper.claims import Claim
+from compositegp.paper.nox_forecasts import DEFAULT, Score
+
+Results = dict[tuple[str, str], list[Score]]
+"""Scores of all methods, by station and by the mean of the model."""
+
+OWN_MEAN = "its own"  # the mean of this library's forecaster, which it learns
+_RUSH, _NIGHT = (7, 8, 9, 16, 17, 18), (23, 24, 1, 2, 3, 4, 5)  # hours of a working day, counted from 1
+
+
+_SAME_ORDER = "by Cholesky factors both take operations of the order of N times the size squared"
+
+
+class Case(NamedTuple):
+    """Errors of one model and predictor: those of the GP, and by weeks those of CGP and SGP."""
+
+    name: str
+    gp: float
+    cgp: dict[int, float]
+    sgp: dict[int, float]
+
+
+def weeks_of(method: str) -> int:
+    """Weeks in the name of a method.
+
+    Examples
+    --------
+    >>> weeks_of("CGP 5 weeks")
+    5
+    """
+    return int(method.split()[1])
+
+
+def author_case(author: pd.DataFrame) -> Case:
+    """The case of the author's own runs, with 50 weeks of data."""
+    gp = author.loc[(author["method"] == "gp") & (author["config"] == "50weeks"), "rmse"]
+    found: dict[str, dict[int, float]] = {"rgp": {}, "sgp": {}}
+    for method, config, rmse in author[["method", "config", "rmse"]].itertuples(index=False):
+        if method in found and _is_fifty_weeks(config):
+            found[method][int(config.split("weeks")[0])] = float(rmse)
+    cgp, sgp = (dict(sorted(found[method].items())) for method in ("rgp", "sgp"))
+    return Case("essingeleden, the author's own runs", float(gp.iloc[0]), cgp, sgp)
+
+
+def study_claims(results: Results, author: pd.DataFrame | None) -> list[Claim]:
+    """Verdicts about the scores of the study.
+
+    Parameters
+    ----------
+    results : dict of (station, mean) to list of Score
+    author : pandas DataFrame, optional
+        The author's own errors.
+
+    Returns
+    -------
+    list of Claim
+    """
+    cases = _cases(results)
+    if author is not None:
+        cases.append(author_case(author))
+    claims = [_slightly_above_75(cases[0])] if cases[0].name.startswith("hornsgatan") else []
+    for verdict in (_lower_bound, _trade_off, _sparse_is_better, _gap_closes, _gap_to_gp_closes):
+        claims += [verdict(case) for case in cases]
+    scores = {score.method: score for score in next(iter(results.values()))}
+    claims += _runtimes(scores)
+    for (station, kind), found in results.items():
+        if kind == OWN_MEAN:
+            reference = {score.method: score for score in results[station, "profile"]}["GP"]
+            claims += _default(station, found[0], reference, author)
+    return claims
+
+
+def data_claims(name: str, values: Floats) -> list[Claim]:
+    """Verdicts about the distribution of the measurements."""
+    logs = np.log(values)
+    shape = [float(measure(each)) for each in (values, logs) for measure in (skew, kurtosis)]
+    return [
+        Claim(
+            f"NOx is non-negative, skewed towards low values, with a long tail: {name}",
+            "all values ≥ 0, skewness > 1, excess kurtosis > 1 (both are 0 for a normal distribution)",
+            f"smallest {values.min():.2g}, skewness {shape[0]:.2f}, excess kurtosis {shape[1]:.2f}",
+            bool(values.min() >= 0 and shape[0] > 1 and shape[1] > 1),
+        ),
+        Claim(
+            f"its logarithm is normally distributed: {name}",
+            "skewness and excess kurtosis are within ± 0.5",
+            f"skewness {shape[2]:.2f}, excess kurtosis {shape[3]:.2f}",
+            bool(max(abs(shape[2]), abs(shape[3])) < 0.5),
+        ),
+    ]
+
+
+def day_claims(shown: dict[str, Floats]) -> list[Claim]:
+    """Verdicts about the forecast of one day: 24 values of each quantile."""
+    lower, middle, upper = shown["q0.025"], shown["q0.5"], shown["q0.975"]
+    widths = upper - lower
+    rush, night = (float(widths[np.array(hours) - 1].mean()) for hours in (_RUSH, _NIGHT))
+    skewed = upper - middle > middle - lower
+    return [
+        Claim(
+            "the forecast of 12 March 2014 is non-negative",
+            "the 2.5 % quantile is ≥ 0 in every hour",
+            f"smallest {lower.min():.3g}",
+            bool(lower.min() >= 0),
+        ),
+        Claim(
+            "and skewed, with a long tail in high values",
+            "the 97.5 % quantile is farther from the median than the 2.5 % quantile, in every hour",
+            f"in {skewed.sum()} of {len(skewed)} hours",
+            bool(skewed.all()),
+        ),
+        Claim(
+            "its intervals are significantly wider at rush hours than late and early",
+            "on average at least 1.5 times as wide at 7 to 9 and 16 to 18 o'clock as from 23 to 5",
+            f"{rush:.0f} against {night:.0f} µg/m³: {rush / night:.2f} times",
+            rush > 1.5 * night,
+        ),
+    ]
+
+
+def _cases(results: Results) -> list[Case]:
+    """The paper's own case first: Hornsgatan, the median, a profile as mean."""
+    wanted = [("profile", "median"), ("profile", "mean"), ("constant", "mean")]
+    found = []
+    for station in sorted({station for station, _ in results}, key=lambda name: name != "hornsgatan"):
+        for kind, predictor in wanted:
+            if (station, kind) in results:
+                errors = {score.method: getattr(score, f"rmse_{predictor}") for score in results[station, kind]}
+                cgp, sgp = (
+                    {weeks_of(name): value for name, value in errors.items() if name.startswith(family)}
+                    for family in ("CGP", "FITC")
+                )
+                name = f"{station}, {kind} as mean, RMSE of the {predictor}"
+                found.append(Case(name, errors["GP"], cgp, sgp))
+    return found
+
+
+def _slightly_above_75(case: Case) -> Claim:
+    return Claim(
+        "the RMSE of the GP with 50 weeks is slightly above 75",
+        "between 75 and 77",
+        f"{case.gp:.1f} ({case.name}, the nearest of the cases tried)",
+        75 < case.gp < 77,
+        "the paper names neither its station nor its kernel nor its predictor",
+    )
+
+
+def _lower_bound(case: Case) -> Claim:
+    errors = {f"CGP {size}": value for size, value in case.cgp.items()}
+    errors |= {f"SGP {size}": value for size, value in case.sgp.items()}
+    below = {name: value for name, value in errors.items() if value < case.gp}
+    least = min(errors, key=errors.__getitem__)
+    return Claim(
+        f"the GP is the lower bound of CGP and SGP: {case.name}",
+        "no CGP and no SGP has a smaller RMSE",
+        f"GP {_round(case.gp)}; the least of the others is {least} weeks with {_round(errors[least])}",
+        not below,
+        f"{len(below)} of {len(errors)} are below it: the bound holds for the true model, and this one is learned",
+    )
+
+
+def _trade_off(case: Case) -> Claim:
+    falls = {name: _falling(list(errors.values())) for name, errors in (("CGP", case.cgp), ("SGP", case.sgp))}
+    wrong = " and ".join(name for name, each in falls.items() if not each)
+    return Claim(
+        f"larger segments and more inducing points reduce the RMSE: {case.name}",
+        "it falls from each size to the next, for CGP and SGP",
+        f"CGP {_list(case.cgp.values())}; SGP {_list(case.sgp.values())} ({_list(case.cgp)} weeks)",
+        not wrong,
+        f"not monotone for {wrong}",
+    )
+
+
+def _sparse_is_better(case: Case) -> Claim:
+    size = 5 if 5 in case.cgp else max(case.cgp)
+    return Claim(
+        f"the SGP with 5 weeks of inducing points has a lower RMSE than the CGP with segments of 5 weeks: {case.name}",
+        "a smaller number",
+        f"SGP {_round(case.sgp[size])}, CGP {_round(case.cgp[size])}",
+        case.sgp[size] < case.cgp[size],
+        "the CGP is as good here: the pattern that its segments share is in the mean",
+    )
+
+
+def _gap_closes(case: Case) -> Claim:
+    gaps = [abs(case.cgp[size] - case.sgp[size]) for size in case.cgp]
+    return Claim(
+        f"the gap between the RMSEs of CGP and SGP closes: {case.name}",
+        "it becomes smaller from each size to the next",
+        f"{_list(gaps)} at {_list(case.cgp)} weeks",
+        _falling(gaps),
+        "not monotone",
+    )
+
+
+def _gap_to_gp_closes(case: Case) -> Claim:
+    gaps = [abs(value - case.gp) for value in case.cgp.values()]
+    return Claim(
+        f"(not in the paper) longer segments close the gap to the GP: {case.name}",
+        "it becomes smaller from each size to the next",
+        f"{_list(gaps)} at {_list(case.cgp)} weeks",
+        _falling(gaps),
+        "not monotone",
+    )
+
+
+def _runtimes(scores: dict[str, Score]) -> list[Claim]:
+    took = {
+        family: {weeks_of(name): score.seconds for name, score in scores.items() if name.startswith(family)}
+        for family in ("CGP", "FITC")
+    }
+    cgp, sgp = took["CGP"], took["FITC"]
+    differences = [sgp[size] - cgp[size] for size in cgp]
+    size = 5 if 5 in cgp else max(cgp)
+    grows = _falling([-value for value in cgp.values()]) and _falling([-value for value in sgp.values()])
+    return [
+        Claim(
+            "and take more time",
+            "the seconds grow from each size to the next, for CGP and SGP",
+            f"CGP {_list(cgp.values())} s; SGP {_list(sgp.values())} s ({_list(cgp)} weeks)",
+            grows,
+            "the smallest sizes take too little time to tell them apart",
+            timed=True,
+        ),
+        Claim(
+            "the runtime of the CGP is significantly lower than the SGP's",
+            f"at most half, at {size} weeks",
+            f"{cgp[size]:.2f} s against {sgp[size]:.2f} s",
+            cgp[size] < 0.5 * sgp[size],
+            _SAME_ORDER,
+            timed=True,
+        ),
+        Claim(
+            "the difference of runtimes becomes larger with the size",
+            "the SGP's seconds less the CGP's grow from each size to the next",
+            f"{_list(differences)} s at {_list(cgp)} weeks",
+            _falling([-value for value in differences]),
+            _SAME_ORDER,
+            timed=True,
+        ),
+    ]
+
+
+def _default(station: str, default: Score, gp: Score, author: pd.DataFrame | None) -> list[Claim]:
+    best = ""
+    if author is not None and station == "essingeleden":
+        best = f"; the best of the author's runs has {author['rmse'].min():.2f}"
+    return [
+        Claim(
+            f"(not in the paper) {station}: {DEFAULT} is as accurate as the GP with a profile",
+            "its RMSE is at most 1 % larger (of the mean)",
+            f"{_round(default.rmse_mean)} against {_round(gp.rmse_mean)}{best}",
+            default.rmse_mean < 1.01 * gp.rmse_mean,
+        ),
+        Claim(
+            f"(not in the paper) {station}: its 95 % intervals hold 95 %",
+            "92 to 98 % of the hours",
+            f"{default.coverage:.1%}",
+            0.92 < default.coverage < 0.98,
+        ),
+        Claim(
+            f"(not in the paper) {station}: a prediction takes far less time",
+            "at most a tenth of the GP's",
+            f"{default.seconds:.3f} s against {gp.seconds:.2f} s",
+            default.seconds < 0.1 * gp.seconds,
+            timed=True,
+        ),
+    ]
+
+
+def _falling(values: list[float]) -> bool:
+    return all(later < earlier for earlier, later in itertools.pairwise(values))
+
+
+def _round(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _list(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.2f}" if isinstance(value, float) else str(value) for value in values)
+
+
+def _is_fifty_weeks(config: str) -> bool:
+    if "inducing" in config:
+        return True
+    size, _, count = config.removesuffix("batches").partition("weeksperbatch-")
+    return bool(count) and int(size) * int(count) == 50
