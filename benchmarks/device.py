@@ -104,7 +104,7 @@ def estimator(device: str) -> None:
         }
     print("\n| the estimator with a device | fit s | predict s | RMSE |\n|---|---|---|---|")
     for name, (model, X, y, (X_test, y_test)) in tasks.items():
-        for turn in ("first", "again"):
+        for turn in ("first", "second"):
             began = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

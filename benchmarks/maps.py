@@ -33,6 +33,7 @@ LIMIT = 900.0
 HOUR = 3600.0
 SIDES = (500, 1000, 1420)  # of the last about a million cells are observed, and as many are filled
 CHUNK = 250
+NODES = 16  # levels by whose quantiles CRPS is computed
 
 
 def field(n: int) -> Split:
@@ -197,10 +198,11 @@ def fill_satellite(limit: float, picture: Path | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "lst.nc", Path(folder) / "filled.nc"
         image_of(split).to_netcdf(source)
-        levels = sorted(
-            {0.5 + sign * level / 2 for level in LEVELS for sign in (-1, 1)} | set(np.arange(1, 100) / 100)
-        )
-        quantiles = [option for level in levels for option in ("--quantile", f"{level:.4f}")]
+        # CRPS is twice the integral of the quantile loss over levels: by Gauss and Legendre.
+        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        nodes = np.round(0.5 + nodes / 2, 6)
+        levels = sorted({round(0.5 + sign * level / 2, 6) for level in LEVELS for sign in (-1, 1)} | set(nodes))
+        quantiles = [option for level in levels for option in ("--quantile", f"{level:.6f}")]
         command = [sys.executable, "-m", "compositegp", "fill", str(source), "--out", str(out), *quantiles]
         began = time.perf_counter()
         drawn = picture or Path(folder) / "filled.png"
@@ -216,11 +218,11 @@ def fill_satellite(limit: float, picture: Path | None) -> None:
         }
         there = filled.sel(cells, method="nearest")
         y = split.y_test
-        hundredths = there["quantiles"].sel(quantile=np.arange(1, 100) / 100, method="nearest").to_numpy()
-        shares = np.arange(1, 100)[:, None] / 100
-        loss = np.where(y > hundredths, shares, shares - 1) * (y - hundredths)
+        values = there["quantiles"].sel(quantile=nodes, method="nearest").to_numpy()
+        loss = np.where(y > values, nodes[:, None], nodes[:, None] - 1) * (y - values)
+        crps = float(weights @ loss.mean(axis=1))  # weights of (−1, 1) are twice those of (0, 1)
         print(f"{seconds:.1f} s, {peak:.0f} MB, load {os.getloadavg()[0]:.1f}")
-        print(f"RMSE {np.sqrt(np.mean((there['mean'].to_numpy() - y) ** 2)):.3f}, CRPS {2 * loss.mean():.3f}")
+        print(f"RMSE {np.sqrt(np.mean((there['mean'].to_numpy() - y) ** 2)):.3f}, CRPS {crps:.3f}")
         for level in LEVELS:
             low, high = (
                 there["quantiles"].sel(quantile=0.5 + sign * level / 2, method="nearest").to_numpy()

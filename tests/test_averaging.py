@@ -18,7 +18,7 @@ from compositegp import (
     learn,
     segment,
 )
-from compositegp.learning import Average, BlockEstimate
+from compositegp.learning import Average, BlockEstimate, fisher_average
 from compositegp.learning.fisher_average import _warnings as average_warnings
 
 
@@ -55,6 +55,25 @@ class TestAverage:
         result = learn(DEFAULT, X, spoiled, segments, learning=FisherAverage(tolerance=None))
         assert result.n_at_bound.sum() + result.n_left_out >= 1
         assert (np.abs(result.theta - reference.theta) < 3 * reference.theta_standard_errors).all()
+
+    def test_a_segment_that_fails_is_left_out_and_counted(self, data, monkeypatch):
+        X, y, segments = data
+        estimate = fisher_average.estimate_block
+        lost = set(segments[2].tolist())
+
+        def fails_once(observations, stack, *rest):
+            if set(observations.X[:, 0]) == set(X[sorted(lost), 0]):
+                return None
+            return estimate(observations, stack, *rest)
+
+        monkeypatch.setattr(fisher_average, "estimate_block", fails_once)
+        method = FisherAverage(tolerance=None)
+        with pytest.warns(ConvergenceWarning, match="1 of 4 segments have no maximum likelihood estimate"):
+            result = learn(DEFAULT, X, y, segments[:4], learning=method, n_jobs=1)
+        assert result.n_left_out == 1
+        others = [part for number, part in enumerate(segments[:4]) if number != 2]
+        without = learn(DEFAULT, X, y, others, learning=method, n_jobs=1)
+        np.testing.assert_allclose(result.theta, without.theta, rtol=0, atol=2e-3)
 
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
     def test_a_gaussian_prior_of_the_coefficients_counts(self, data):

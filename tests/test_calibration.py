@@ -9,6 +9,7 @@ from compositegp import CompositeGPRegressor, Estimated, Nearest, nearest
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.means import NormalEquations, fit_random_effects
 from compositegp.posteriors import NearestPredictor, Precision, predict_prefixes
+from compositegp.posteriors.local_kriging import _Sharing
 from compositegp.predictive import Calibration
 from compositegp.simulate import stationary_field
 
@@ -284,10 +285,10 @@ def test_in_many_columns_neighbors_are_shared_where_that_costs_little(rng):
     )
     search = NearestPredictor(data)
     near = rng.uniform(0.45, 0.55, size=(300, 6))
-    assert search.shared_group_size(near, 128) > 1
-    assert search.shared_group_size(near[:50], 128) == 1  # too few to try
+    assert search.shared(near, 128)[0] > 1
+    assert search.shared(near[:50], 128) == (1, 128)  # too few to try
     rough = NearestPredictor(data.with_kernel(Matern(np.full(6, 0.05), nu=0.5) + WhiteKernel(1e-6)))
-    assert rough.shared_group_size(X[:400], 32) == 1
+    assert rough.shared(X[:400], 32) == (1, 32)
     alone, shared = search.predict(near, 128, 1), search.predict(near, 128, None)
     np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.2)
 
@@ -298,5 +299,26 @@ def test_a_test_point_whose_own_neighbors_its_group_lacks_is_predicted_alone(rng
     data = Observations.checked(Matern(np.full(10, 3.0), nu=1.5), X, y, mean=None, noise_variance=1e-4)
     search = NearestPredictor(data)
     Z = X[:300] + 1e-3  # a group of these lies far apart, and each has a neighbor of its own
-    alone, shared = (search._predict(Z, 64, size, np.inf, None, False) for size in (1, 8))
+    alone, shared = (search._predict(Z, 64, _Sharing(size, 64, np.inf), None, False) for size in (1, 8))
     np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.02)
+
+
+def test_a_group_of_many_columns_is_predicted_from_the_observations_nearest_to_it(rng):
+    X, Z = rng.uniform(size=(600, 6)), rng.uniform(size=(40, 6))
+    y = np.sin(3 * X).sum(axis=1) + 0.1 * rng.normal(size=600)
+    kernel = Matern(np.full(6, 1.5), nu=2.5)
+    data = Observations.checked(kernel + WhiteKernel(0.01), X, y, mean=None, noise_variance=None)
+    sharing = _Sharing(8, 90, np.inf)
+    search = NearestPredictor(data)
+    found = search._predict(Z, 60, sharing, None, False)
+    rows = []
+    for tasks in search._tasks(Z, 60, sharing, None):
+        for own, sets in tasks:
+            assert sets.shape[1] == (60 if own.shape[1] == 1 else 90)
+            for group, near in zip(own, sets, strict=True):
+                K, k = kernel(X[near]) + 0.01 * np.eye(len(near)), kernel(X[near], Z[group])
+                np.testing.assert_allclose(found.mean[group], k.T @ np.linalg.solve(K, y[near]), rtol=0, atol=1e-8)
+                left = 1 - np.einsum("ij,ij->j", k, np.linalg.solve(K, k))
+                np.testing.assert_allclose(found.variance[group], left, rtol=0, atol=1e-8)
+                rows += list(group)
+    assert sorted(rows) == list(range(40))

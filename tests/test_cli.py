@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -134,13 +135,90 @@ class TestForecast:
         assert "has no row for" in done.error
 
 
+def without_plotly(page):
+    """The page without the code of Plotly, which names addresses that it does not load by itself."""
+    if importlib.util.find_spec("plotly") is None:
+        return page
+    from plotly.offline import get_plotlyjs
+
+    assert page.count(get_plotlyjs()) == 1
+    return page.replace(get_plotlyjs(), "")
+
+
 def test_the_page_is_self_contained(folder, forecast):
-    page = (folder / "out" / "report.html").read_text()
+    page = without_plotly((folder / "out" / "report.html").read_text())
     assert page.startswith("<!doctype html>")
-    assert page.count("data:image/png;base64,") == 2  # the forecast and its parts
+    assert page.count("data:image/png;base64,") == 3  # the forecast, its parts and the backtest
     assert "http" not in page
+    assert " src=" not in page.replace(' src="data:', "")
     for words in ("Backtest", "What was learned", "What the approximation costs", "seasonal naive"):
         assert words in page
+
+
+def test_pictures_are_interactive_on_a_screen_and_static_in_print(folder, forecast):
+    pytest.importorskip("plotly", reason="no plotly: pip install 'compositegp[report]'")
+    page = without_plotly((folder / "out" / "report.html").read_text())
+    for name in ("forecast", "backtest", "parts"):
+        figure = json.loads(
+            page.split(f'id="{name}"></div>\n<script>{{ const figure = ')[1].split("; Plotly.newPlot")[0]
+        )
+        assert figure["data"]
+    assert "@media print { .interactive { display: none; }" in page
+    assert page.count('<img class="static"') == 3
+
+
+def test_without_plotly_the_pictures_are_static(monkeypatch):
+    index = pd.date_range("2024-01-01", periods=3, freq="h")
+    table = pd.DataFrame({f"q{q}": [1.0] for q in (0.025, 0.25, 0.5, 0.75, 0.975)}, index=index[2:])
+    monkeypatch.setattr("compositegp.cli.report.find_spec", lambda name: None)
+    page = render_report(
+        "t",
+        picture=b"png",
+        forecast=table,
+        scores=None,
+        model=[],
+        notes=[],
+        cost="",
+        history=pd.Series([1.0, 2.0], index[:2]),
+    )
+    assert "Plotly" not in page
+    assert "@media" not in page
+    assert page.count("data:image/png;base64,") == 1
+
+
+def test_no_text_ends_the_script_of_a_picture():
+    pytest.importorskip("plotly", reason="no plotly: pip install 'compositegp[report]'")
+    index = pd.date_range("2024-01-01", periods=3, freq="h")
+    table = pd.DataFrame({f"q{q}": [1.0] for q in (0.025, 0.25, 0.5, 0.75, 0.975)}, index=index[2:])
+    name = "</script><script>alert(1)</script>"
+    history = pd.Series([1.0, 2.0], index[:2], name=name)
+    page = render_report(
+        "t", picture=b"png", forecast=table, scores=None, model=[], notes=[], cost="", history=history
+    )
+    assert "alert(1)</script>" not in without_plotly(page)
+
+
+def test_backtest_curves_are_plain_averages(rng):
+    from compositegp.plotting import backtest_figure
+
+    index = pd.date_range("2024-01-01", periods=48, freq="h")
+    columns = {
+        "observed": rng.normal(size=48),
+        "mean": 0.0,
+        "persistence": 1.0,
+        "step": np.tile(np.arange(1, 25), 2),
+    }
+    table = pd.DataFrame(columns | {"PIT": rng.uniform(size=48)}, index=index)
+    figure = backtest_figure(table)
+    by_step, naive = figure["data"][:2]
+    y = table["observed"].to_numpy().reshape(2, 24)
+    np.testing.assert_allclose(by_step["y"], np.sqrt((y**2).mean(axis=0)))
+    np.testing.assert_allclose(naive["y"], np.sqrt(((y - 1) ** 2).mean(axis=0)))
+    bars = next(trace for trace in figure["data"] if trace["type"] == "bar")
+    assert np.sum(bars["y"]) == pytest.approx(20)
+    share = figure["data"][-1]
+    half = np.abs(table["PIT"] - 0.5) <= 0.25
+    assert share["y"][9] == pytest.approx(half.mean())
 
 
 def test_the_page_shows_text_as_text():
@@ -163,11 +241,14 @@ def test_the_page_opens_in_a_browser(folder, forecast, tmp_path):
     if browser is None:
         pytest.skip("no chromium: make test-setup installs it")
     page = (folder / "out" / "report.html").read_text()
-    # The page itself tells, once loaded, whether its picture is there and how large it is drawn.
+    # The page itself tells, once loaded, whether its picture is there and how large its first one is drawn.
+    first = "img" if importlib.util.find_spec("plotly") is None else "#forecast .main-svg"
     probe = (
         "<script>window.onerror = e => document.title = 'error ' + e; window.onload = () => {"
-        "const i = document.querySelector('img'), b = i.getBoundingClientRect();"
+        f"const i = document.querySelector('img'), b = document.querySelector('{first}').getBoundingClientRect();"
         "const sizes = [i.naturalWidth, Math.round(b.width), Math.round(b.height)];"
+        "const buttons = [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title + b.dataset.attr);"
+        "document.body.dataset.cloud = buttons.filter(t => /cloud|studio|link|share/i.test(t)).length;"
         "document.body.dataset.seen = i.complete + ' ' + sizes.join(' ') }"
         "</script>"
     )
@@ -188,6 +269,7 @@ def test_the_page_opens_in_a_browser(folder, forecast, tmp_path):
     assert "<title>error" not in done.stdout
     complete, natural, width, height = done.stdout.split('data-seen="')[1].split('"')[0].split()
     assert complete == "true"
+    assert 'data-cloud="0"' in done.stdout  # no button sends data elsewhere
     assert int(natural) > 500
     assert int(width) > 300
     assert int(height) > 100
@@ -574,6 +656,25 @@ class TestProgram:
 
         monkeypatch.setattr("compositegp.cli.app.build_app", interrupt)
         assert command("info") == Done(130, "", "interrupted\n")
+
+    @pytest.mark.parametrize("module", ["compositegp.cli.app", "typer"])
+    def test_an_interrupt_while_the_first_modules_are_imported_ends_with_130(self, module):
+        code = textwrap.dedent(f"""
+            import sys
+
+            class Interrupt:
+                def find_spec(self, name, path, target=None):
+                    if name == {module!r}:
+                        raise KeyboardInterrupt
+
+            sys.meta_path.insert(0, Interrupt())
+            from compositegp.cli import main
+
+            sys.argv[1:] = ["info"]
+            sys.exit(main())
+        """)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
     @pytest.mark.parametrize(
         ("error", "sentence"),

@@ -47,7 +47,7 @@ from compositegp.backend import (
 from compositegp.backend.devices import _open
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import OnSphere, diagonal, gram, linearize
-from compositegp.posteriors import NeighborSearch
+from compositegp.posteriors import NeighborSearch, normal_equations, predict_prefixes
 from compositegp.prediction import Committee, CompositeSum, Inducing
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
@@ -498,6 +498,42 @@ def test_batches_halve_when_memory_runs_out(monkeypatch):
             in_batches(4, 1, lambda part: (_ for _ in ()).throw(RuntimeError("another")))
     with pytest.raises(torch.OutOfMemoryError):
         in_batches(20, 1, work)  # without a device it is somebody else's memory
+
+
+def test_results_do_not_depend_on_the_memory_of_a_device(rng, monkeypatch):
+    """Every part of the work is halved where it does not fit: here if it has matrices of more than two blocks."""
+    torch = pytest.importorskip("torch")
+    X, y, Z = problem(rng, n=120, m=9)
+    composite = Composite.marginal(segment(X, 12))
+    data = Observations.checked(KERNEL, X, y, mean="linear", noise_variance=None)
+    sets = np.stack([np.delete(rng.permutation(120), np.arange(40))[:20] for _ in range(7)])
+    rows = np.arange(7)
+
+    def results():
+        return [
+            total_score(data, composite, np.zeros((3, 1))).gradient,
+            posterior(KERNEL, X, y, Z, composite).mean,
+            nearest(KERNEL, X, y, Z, n_neighbors=20).mean,
+            predict_prefixes(data, sets, rows, (0, 3))[1].mean,
+            normal_equations(data, sets).information,
+        ]
+
+    with use_device("cpu"):
+        expected = results()
+
+        def limited(function):
+            def work(kernel, X, *others):
+                if X.ndim > 2 and len(X) > 2:
+                    raise torch.OutOfMemoryError("CUDA out of memory")
+                return function(kernel, X, *others)
+
+            return work
+
+        monkeypatch.setattr("compositegp.composite.likelihood.linearize", limited(linearize))
+        for module in ("composite.factors", "composite.evidence", "posteriors.local_kriging"):
+            monkeypatch.setattr(f"compositegp.{module}.gram", limited(gram))
+        for found, whole in zip(results(), expected, strict=True):
+            np.testing.assert_allclose(found, whole, rtol=1e-10)
 
 
 def test_what_works_on_the_processor_alone_says_so(monkeypatch):

@@ -197,6 +197,13 @@ def test_a_series_that_was_checked_is_not_checked_again(monkeypatch):
         observe(seen, pd.DataFrame())
 
 
+def test_a_table_of_one_column_is_a_series():
+    series = pd.Series([1.0, 2.0], pd.to_datetime(["2024-01-01", "2024-01-02"]), name="nox")
+    np.testing.assert_array_equal(observe(series.to_frame()).values, observe(series).values)
+    with pytest.raises(ValueError, match="must be a pandas Series with a DatetimeIndex; found DataFrame"):
+        observe(pd.DataFrame({"a": series, "b": series}))
+
+
 def test_times_of_a_zone_come_back_in_it():
     series = make_series(24 * 30, tz="Europe/Stockholm", start="2024-03-01")
     forecast = CompositeGPForecaster(None, search=False).fit(series).predict("48h")
@@ -265,6 +272,23 @@ def test_it_does_not_matter_in_how_many_parts_rows_arrive(rng, tmp_path, gap):
                 model.update(part)
         found.add(saved(model, tmp_path))
     assert len(found) == 1
+
+
+def test_what_is_far_ahead_is_refused_and_nothing_is_lost(series):
+    model = CompositeGPForecaster(None, search=False, n_neighbors=200).fit(series[:-30])
+    last, expected = model.last_, model.predict(5)
+    wrong = series[-30:].copy()
+    wrong.index = wrong.index[:-1].append(pd.DatetimeIndex(["2099-01-01"], tz=series.index.tz))
+    with pytest.raises(
+        ValueError, match=r"an observation at 2099-01-01 00:00:00.* steps after the one before it.*max_gap"
+    ):
+        model.update(wrong)
+    assert model.last_ == last
+    pd.testing.assert_frame_equal(model.predict(5), expected)
+    late = series[-1:].copy()
+    late.index = late.index + pd.Timedelta(days=60)
+    model.update(late, max_gap=pd.Timedelta(days=90))
+    assert model.last_ == late.index[-1]
 
 
 def test_what_is_late_is_refused_or_skipped(series):

@@ -508,3 +508,44 @@ class TestTheStopRule:
         assert few.n_points < more.n_points < 6000
         with pytest.raises(ValueError, match="nats must be a positive number"):
             learn(kernel, X, y, segment(X, 50), learning=CompositeLikelihood(nats=0))
+
+
+@pytest.mark.parametrize("ratio", [0.3, 3.0])
+def test_scoring_learns_a_curvature_that_is_not_the_fisher_information(rng, ratio):
+    root, maximum = rng.normal(size=(4, 4)), rng.normal(size=4)
+    curvature = root @ root.T + np.eye(4)
+    evaluations = []
+
+    def evaluate(theta, coefficients):
+        evaluations.append(theta)
+        away = theta - maximum
+        nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+        return Score(
+            -0.5 * away @ curvature @ away,
+            -curvature @ away,
+            curvature * rng.uniform(1, 1.1) / ratio,
+            nothing,
+            1,
+            0,
+        )
+
+    found = maximize(
+        evaluate, np.zeros(4), np.zeros((0, 1)), np.tile([-9.0, 9.0], (4, 1)), gain_tolerance=1e-8, begin=None
+    )
+    np.testing.assert_allclose(found.theta, maximum, rtol=0, atol=1e-3)
+    assert found.converged
+    assert len(evaluations) <= 25
+
+
+def test_scoring_ends_when_steps_gain_no_more_than_the_tolerance():
+    """A promise that is never kept, as that of a hyper-parameter on which the likelihood hardly depends."""
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+    evaluations = []
+
+    def evaluate(theta, coefficients):
+        evaluations.append(theta)
+        return Score(1e-4 * theta[0], np.ones(1), np.eye(1), nothing, 1, 0)
+
+    found = maximize(evaluate, np.zeros(1), np.zeros((0, 1)), np.array([[-50.0, 50.0]]), gain_tolerance=0.01)
+    assert found.converged
+    assert len(evaluations) <= 5

@@ -17,6 +17,7 @@ from compositegp import (
     prior,
     segment,
 )
+from compositegp.posteriors import composite_posterior
 
 TOLERANCE = {"rtol": 1e-7, "atol": 1e-8}
 
@@ -180,6 +181,21 @@ def test_factors_serve_any_number_of_test_points(m, rng):
         for inducing in (None, U):
             direct = posterior(kernel, X, y, Z, composite, mean=1.0, noise_variance=0.3, inducing=inducing)
             assert_same(factored.posterior(Z, inducing=inducing), direct, atol=0, rtol=0)
+
+
+def test_factors_are_made_once(rng, monkeypatch):
+    X, y = rng.uniform(0, 3, size=(50, 2)), rng.normal(size=50)
+    composite = Composite.marginal(segment(X, 12))
+    factored = factorize(RBF(1.0) + WhiteKernel(0.1), X, y, composite)
+
+    def again(*_):
+        raise AssertionError("factorized again")
+
+    monkeypatch.setattr(composite_posterior, "factor_stacks", again)
+    for m in (3, 20):
+        assert np.isfinite(factored.posterior(rng.uniform(0, 3, size=(m, 2))).mean).all()
+    with pytest.raises(AssertionError, match="again"):
+        posterior(factored.data.kernel, X, y, X[:3], composite)
 
 
 def test_a_prediction_depends_on_what_is_asked_together(rng):

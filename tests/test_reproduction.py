@@ -7,6 +7,8 @@ makes a test here fail: if the change is right, run the command again and copy i
 import json
 import os
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -113,6 +115,20 @@ def test_the_command_writes_a_report(tmp_path, monkeypatch, capsys):
     assert re.search(r"in \d+ s on \d+ core\(s\): timeseries \d+ s", text)
     for link in re.findall(r"\]\((figures/.*?)\)", text):
         assert (tmp_path / link).exists()
+
+
+def test_the_installed_command_reproduces(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "compositegp", "reproduce", "analysis", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = {
+        line.split(": ")[2]: line.split(": ")[1] for line in done.stdout.splitlines() if line.startswith("analysis")
+    }
+    assert told["Theorem 2"] == told["Theorem 3"] == "differs"
+    assert (tmp_path / "analysis.csv").exists()
 
 
 @pytest.mark.parametrize(("holds", "word"), [(True, "| agrees |"), (False, "| **differs**: because |")])

@@ -152,6 +152,29 @@ def test_bad_rows_are_reported_and_skipped(model, trained):
     )
 
 
+@pytest.mark.parametrize("first", ["nonsense", "2024-13-45 00:00,three", "\x00\x01,?", "2024-01-13 00:00,three"])
+def test_a_malformed_first_row_is_skipped_like_any_other(model, trained, first):
+    good = values(6, PERIODS)
+    done = run(model, "--segment", 6, text=first + "\n" + good.to_csv(header=False))
+    assert done.returncode == 0, done.stderr
+    assert "skipped line 1: " in done.stderr
+    assert "rows: 6 taken in, 0 known already, 1 refused" in done.stderr
+    assert_same_forecast(CompositeGPForecaster.load(model), CompositeGPForecaster.load(trained).update(good))
+
+
+def test_late_rows_before_the_first_new_one_are_reported(model, trained):
+    new = values(8, PERIODS)
+    kept = new.drop(new.index[2])
+    run(model, "--segment", 7, text=kept.to_csv(header=False))
+    before = CompositeGPForecaster.load(model)
+    later = values(2, PERIODS + 8)
+    # The row that is known comes again, and the one that was left out comes too late.
+    done = run(model, "--segment", 2, text=pd.concat([new[1:3], later]).to_csv(header=False))
+    assert f"skipped line 2: {new.index[2]} is not newer than {new.index[7]}" in done.stderr
+    assert "rows: 2 taken in, 1 known already, 1 refused" in done.stderr
+    assert_same_forecast(CompositeGPForecaster.load(model), before.update(later))
+
+
 @pytest.mark.parametrize("segment", [1, 2, 5])
 def test_a_second_row_of_a_time_step_is_named_and_not_lost_in_silence(model, trained, segment):
     new = values(6, PERIODS)
@@ -393,8 +416,9 @@ class TestFurtherColumns:
         rows = new[["value", "heat"]][:2].copy()
         rows.iloc[0, 1] = np.nan
         done = run(model, "--future", future, text=rows.to_csv(header=False))
-        assert "skipped line 1: column 'heat' is empty" in done.stderr
-        assert "rows: 1 taken in" in done.stderr
+        assert "rows: 2 taken in" in done.stderr  # a column may be missing in part
+        expected = CompositeGPForecaster.load(trained).update(rows["value"], rows[["heat"]])
+        pd.testing.assert_frame_equal(CompositeGPForecaster.load(model).observations_, expected.observations_)
         (tmp_path / "no_times.csv").write_text("heat\n" + "1\n" * 50)
         done = run(model, "--future", tmp_path / "no_times.csv")
         assert "has no column 'time', by which its rows are found" in done.stderr

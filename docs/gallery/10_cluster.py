@@ -34,3 +34,12 @@ axes.plot(new.east, mean)
 axes.plot(new.east, np.sin(new.east) * np.cos(5.0), "--", color="gray")
 axes.set(xlabel="east, at north = 5", ylabel="y")
 plt.show()
+
+# %%
+# A GPU takes one more argument. Where there is none, it says so; nothing is computed elsewhere in silence.
+
+try:
+    on_gpu = CompositeGPRegressor(kernel, learning=None, device="cuda").fit(table[["east", "north"]], table.y)
+    print(f"largest difference: {np.abs(on_gpu.predict(new) - here.predict(new)).max():.2e}")
+except (ImportError, ValueError) as reason:
+    print(reason)

@@ -14,7 +14,14 @@ from compositegp.backend.arrays import (
     like,
 )
 from compositegp.backend.blas_threads import available_threads, blas_threads_for
-from compositegp.backend.devices import batch_elements, current_device, in_batches, on_processor, use_device
+from compositegp.backend.devices import (
+    batch_elements,
+    current_device,
+    each_batch,
+    in_batches,
+    on_processor,
+    use_device,
+)
 from compositegp.backend.factorization import (
     JITTER_END,
     JITTER_START,
@@ -74,6 +81,7 @@ __all__ = [
     "cholesky_of_complement",
     "current_device",
     "diagonals",
+    "each_batch",
     "fetch",
     "fused_squared_distances",
     "fuses_radial",

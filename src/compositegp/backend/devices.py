@@ -123,11 +123,16 @@ def in_batches(count: int, elements_each: int, work: Callable[[slice], T]) -> li
 
     A batch that does not fit into the memory of a device is tried again in halves, and so are those after it.
     """
-    step, start, found = max(1, batch_elements() // max(1, elements_each)), 0, []
+    return list(each_batch(count, elements_each, work))
+
+
+def each_batch(count: int, elements_each: int, work: Callable[[slice], T]) -> Iterator[T]:
+    """The same one by one, so that only one result is in memory."""
+    step, start = max(1, batch_elements() // max(1, elements_each)), 0
     while start < count:
         stop = min(start + step, count)
         try:
-            found.append(work(slice(start, stop)))
+            found = work(slice(start, stop))
         except RuntimeError as error:
             device = current_device()
             if device is None or stop - start == 1 or not device.is_full(error):
@@ -135,8 +140,8 @@ def in_batches(count: int, elements_each: int, work: Callable[[slice], T]) -> li
             device.torch.cuda.empty_cache()
             step = (stop - start) // 2
             continue
+        yield found
         start = stop
-    return found
 
 
 @cache

@@ -103,7 +103,7 @@ def build_app() -> "typer.Typer":
     """Make the app with all its verbs; none of them imports anything heavy before it runs."""
     import typer
 
-    from compositegp.cli import analyze, fill, forecast, info, map, regress, reproduce, stream
+    from compositegp.cli import analyze, fill, forecast, info, map, regress, reproduce, serve, stream
     from compositegp.cli.options import VersionFlag
 
     app = typer.Typer(cls=_error_handling_group(), help=_HELP, epilog=_EXIT_CODES, rich_markup_mode="rich")
@@ -112,7 +112,7 @@ def build_app() -> "typer.Typer":
     def options_of_the_program(version: VersionFlag = False) -> None:
         """Options before the verb."""
 
-    for verb in (forecast, regress, fill, map, analyze, stream, reproduce, info):
+    for verb in (forecast, regress, fill, map, analyze, stream, serve, reproduce, info):
         name = verb.__name__.rpartition(".")[2]
         examples = "Examples:\n\n" + "\n\n".join(verb.EXAMPLES)
         app.command(name, help=_paragraphs(verb.run.__doc__ or ""), epilog=examples)(verb.run)

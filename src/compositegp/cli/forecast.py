@@ -1,6 +1,7 @@
 """compositegp forecast: the next values of a time series, with error bars."""
 
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from compositegp.cli.series_files import SeriesFile
-    from compositegp.forecasting import CompositeGPForecaster, Timeline
+    from compositegp.forecasting import Backtest, CompositeGPForecaster, Timeline
 
 EXAMPLES = (
     "compositegp forecast nox.csv --time timestamp --target nox --horizon 24h --log --out forecast/",
@@ -51,6 +52,7 @@ class _Results(NamedTuple):
     cost: str
     averages: "pd.DataFrame | None" = None
     parts: "pd.DataFrame | None" = None
+    errors: "pd.DataFrame | None" = None
 
 
 def run(
@@ -178,7 +180,7 @@ def run(
     if save is not None:
         check_model_file(save, [file, future])
 
-    scores = _backtest_scores(model, read, horizon, backtest) if backtest else None
+    scored = _run_backtest(model, read, horizon, backtest) if backtest else None
     with ProgressBar(f"learning from {len(stamps)} observations"):
         model.fit(read.values, read.extra)
     for text in model.notes_:
@@ -190,7 +192,14 @@ def run(
     )
     cost = "Not computed for models with further columns." if extra else _cost(model, timeline, stamps, steps)
     results = _Results(
-        forecast, scores, model.describe(), model.notes_, cost, averages, model.parts(horizon, future_columns).table
+        forecast,
+        None if scored is None else scored.scores,
+        model.describe(),
+        model.notes_,
+        cost,
+        averages,
+        model.parts(horizon, future_columns).table,
+        None if scored is None else scored.forecasts,
     )
     files = _write(results, read.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
@@ -222,14 +231,14 @@ def _check_horizon(steps: int, timeline: "Timeline", stamps: "pd.DatetimeIndex")
         )
 
 
-def _backtest_scores(
+def _run_backtest(
     model: "CompositeGPForecaster", series: "SeriesFile", horizon: str, n_horizons: int
-) -> "pd.DataFrame":
-    """Scores of forecasts of the last horizons of a series."""
+) -> "Backtest":
+    """Forecasts of the last horizons of a series."""
     from compositegp.forecasting import backtest
 
     with ProgressBar("scoring forecasts") as progress:
-        return backtest(model, series.values, horizon, n_horizons, X=series.extra, report=progress).scores
+        return backtest(model, series.values, horizon, n_horizons, X=series.extra, report=progress)
 
 
 def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.DatetimeIndex", steps: int) -> str:
@@ -266,16 +275,19 @@ def _write(results: _Results, history: "pd.Series", title: str | None, out: Path
         write_atomically(files["averages"], results.averages.to_csv(float_format="%.10g").encode())
     write_atomically(files["table"], results.forecast.to_csv(float_format="%.10g").encode())
     zone = results.forecast.index.tz
-    picture = draw_forecast(
-        history if zone is None else history.tz_convert(zone), results.forecast, str(history.name)
-    )
+    shown = history if zone is None else history.tz_convert(zone)
+    picture = draw_forecast(shown, results.forecast, str(history.name))
     write_atomically(files["picture"], picture)
     if results.parts is not None:
         files["parts"] = out / "forecast_parts.png"
         write_atomically(files["parts"], draw_parts(results.parts, str(history.name)))
     if title is not None:
+        if find_spec("plotly") is None:
+            note("the pictures of the page are static; pip install 'compositegp[report]' makes them interactive")
         files["report"] = out / "report.html"
-        write_atomically(files["report"], render_report(title, picture=picture, **results._asdict()).encode())
+        write_atomically(
+            files["report"], render_report(title, picture=picture, history=shown, **results._asdict()).encode()
+        )
     return files
 
 

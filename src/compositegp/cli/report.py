@@ -1,14 +1,17 @@
 """One HTML page about a forecast, with everything in it."""
 
 import base64
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from compositegp.cli.output import format_number
-from compositegp.plotting import draw_parts
+from compositegp.plotting import backtest_figure, draw_backtest, draw_parts, forecast_figure, parts_figure
 
 
 class HtmlTable(NamedTuple):
@@ -38,6 +41,8 @@ def render_report(
     cost: str,
     averages: pd.DataFrame | None = None,
     parts: pd.DataFrame | None = None,
+    errors: pd.DataFrame | None = None,
+    history: pd.Series | None = None,
 ) -> str:
     """Render the page of `forecast --report`.
 
@@ -59,23 +64,54 @@ def render_report(
         Of the forecast over days or other periods, if they were asked for.
     parts : pandas DataFrame or None
         What each effect and each kind of memory contributes: ``model.parts(horizon).table``.
+    errors : pandas DataFrame or None
+        Of the backtest: ``Backtest.forecasts``.
+    history : pandas Series or None
+        With it, and where Plotly is installed, pictures are interactive on a screen and static in print.
 
     Returns
     -------
     str
         HTML that refers to nothing outside of it.
     """
+    figures: dict[str, dict[str, Any]] = {}
+    if history is not None and find_spec("plotly") is not None:
+        figures["forecast"] = forecast_figure(history, forecast, str(history.name))
+        if parts is not None:
+            figures["parts"] = parts_figure(parts)
+        if errors is not None:
+            figures["backtest"] = backtest_figure(errors)
     environment = Environment(
         loader=PackageLoader("compositegp.cli"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     return environment.get_template("report.html").render(
         title=title,
-        picture=base64.b64encode(picture).decode(),
+        picture=_encoded(picture),
+        figures={name: _in_script(figure) for name, figure in figures.items()},
+        plotly=_plotly() if figures else None,
+        errors=None if errors is None else _encoded(draw_backtest(errors)),
         forecast=HtmlTable.of(forecast, "time"),
-        parts=None if parts is None else base64.b64encode(draw_parts(parts, title)).decode(),
+        parts=None if parts is None else _encoded(draw_parts(parts, title)),
         averages=None if averages is None else HtmlTable.of(averages, str(averages.index.name)),
         scores=None if scores is None else HtmlTable.of(scores, "method"),
         model=model,
         notes=notes or ["no gaps, no duplicates, no missing values"],
         cost=cost.splitlines(),
     )
+
+
+def _encoded(picture: bytes) -> str:
+    return base64.b64encode(picture).decode()
+
+
+def _in_script(figure: dict[str, Any]) -> Markup:
+    """A figure as JSON inside a script element, which no text in it can end."""
+    text = json.dumps(figure).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(text)
+
+
+def _plotly() -> Markup:
+    """The code of Plotly, which becomes part of the page."""
+    from plotly.offline import get_plotlyjs
+
+    return Markup(get_plotlyjs())

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from compositegp.cli.options import DayFirst, Decimal, Encoding, Separator, TimePattern, UnusedJobs, UnusedJsonFlag
-from compositegp.cli.output import CommandError, UsageError
-from compositegp.cli.stream_input import StopSignals, read_lines
+from compositegp.cli.output import UsageError
+from compositegp.cli.stream_input import StopSignals
 
 EXAMPLES = (
     "compositegp stream nox.cgp new.csv --follow > forecasts.jsonl",
@@ -63,38 +63,13 @@ def run(
     """
     # Signals are heard before the imports, which take a second or two: a pipe may hold rows already.
     with StopSignals() as signals:
-        from compositegp.cli.text_format import TextFormat
-        from compositegp.cli.time_columns import TimeFormat
+        from compositegp.cli.stream_run import StreamOptions, run_stream
 
-        text_format = TextFormat.of_options(separator, decimal, encoding)
-        if not model.exists():
-            raise CommandError(f"{model} does not exist. Make it with compositegp forecast --save.")
         if follow and file is None:
             raise UsageError("--follow is for a file; standard input is read until it ends.")
-        if file is not None and file.is_dir():
-            raise CommandError(f"{file} is a folder. Give a CSV file.")
-        for path in (None if follow else file, future):
-            if path is not None and not path.exists():
-                raise CommandError(f"{path} does not exist. Check the path.")
-        from compositegp.cli.resources import check_output_file
-        from compositegp.cli.stream_opening import open_session
-        from compositegp.storage import locked
-
-        check_output_file(model, "MODEL", [file, future])
-        with locked(model):
-            opened = open_session(
-                model,
-                text_format,
-                TimeFormat(time_format, dayfirst),
-                segment_size=segment,
-                horizon=horizon,
-                max_gap=max_gap,
-                future=future,
-            )
-            session = opened.session
-            session.print_forecast()  # the last run may have ended before it printed this one
-            for line in read_lines(file, follow, opened.encoding, signals):
-                session.take(line, at_once=signals.received is not None)
-            session.finish()
+        options = StreamOptions(
+            segment, horizon, max_gap, future, separator, decimal, encoding, dayfirst, time_format
+        )
+        run_stream(model, file, follow=follow, options=options, signals=signals)
         if signals.received == signal.SIGINT:
             raise KeyboardInterrupt

@@ -111,9 +111,6 @@ class RowParser:
             raise ValueError(f"{numbers[0]} is not positive, and the model is of the logarithm")
         if self._transform == "sqrt" and value < 0:
             raise ValueError(f"{numbers[0]} is negative, and the model is of the square root")
-        if not math.isnan(value) and any(map(math.isnan, extra)):
-            name = next(name for name, number in zip(self._names[2:], extra, strict=True) if math.isnan(number))
-            raise ValueError(f"column {name!r} is empty")
         return Row(in_utc(pd.DatetimeIndex([stamp]))[0], value, tuple(extra))
 
     def _cells(self, text: str, separator: str) -> list[str]:
@@ -126,7 +123,11 @@ class RowParser:
         return set(self._names) <= set(cells)
 
     def _begin(self, text: str, cells: list[str]) -> list[str]:
-        """The cells of the first line of a file, which shows how cells are separated, and is a header or a row."""
+        """The cells of the first line of a file, which shows how cells are separated, and is a header or a row.
+
+        Words alone are a header of other columns, so that no row of the file has a known meaning. Anything else is a
+        row, which may be malformed as any other.
+        """
         if not self._is_header(cells) and not self._is_time(cells[0]) and self._may_choose_separator:
             for separator in SEPARATORS:
                 others = self._cells(text, separator)
@@ -135,14 +136,13 @@ class RowParser:
                         note(f"cells are separated by {separator!r}")
                     self._separator, cells = separator, others
                     break
-        if not self._is_header(cells) and not any(map(self._is_time, cells)):
-            is_text = [cell for cell in cells[1:] if cell and not _NUMBER.fullmatch(cell.replace(",", "."))]
-            if is_text:
-                names = " and ".join(map(repr, self._names))
-                raise CommandError(
-                    f"the first row, {text[:60]}, has neither the columns {names} nor a time. Give the columns "
-                    "that the model was made from."
-                )
+        are_words = len(trimmed(cells)) > 1 and all(cell[0].isalpha() or cell[0] in "_#" for cell in cells if cell)
+        if are_words and not self._is_header(cells) and not any(map(self._is_time, cells)):
+            names = " and ".join(map(repr, self._names))
+            raise CommandError(
+                f"the first row, {text[:60]}, has neither the columns {names} nor a time. Give the columns that the "
+                "model was made from."
+            )
         return cells
 
     def _is_time(self, text: str) -> bool:

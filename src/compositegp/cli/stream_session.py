@@ -18,8 +18,17 @@ from compositegp.storage import damaged
 _LATEST = "latest"  # name under which a checkpoint keeps the time of the latest row, observed or not
 
 
+Publish = Callable[[CompositeGPForecaster, pd.DataFrame | None], None]
+"""What is done with a forecast, or with None where there is none."""
+
+
+def print_forecast(model: CompositeGPForecaster, forecast: pd.DataFrame | None) -> None:
+    """Print a forecast as a line of JSON."""
+    print(json.dumps({"latest": to_json(model.last_), "forecast": to_json(forecast)}), flush=True)
+
+
 class StreamSession:
-    """A model that takes in rows, a segment at a time: after each it writes a checkpoint and prints a forecast.
+    """A model that takes in rows, a segment at a time: after each it writes a checkpoint and publishes a forecast.
 
     Parameters
     ----------
@@ -36,6 +45,8 @@ class StreamSession:
         A row that is later than the row before it by more than this is held back.
     read_future : callable, optional
         Called without arguments, it returns the further columns over the horizon, if the model has any.
+    publish : callable
+        Called with the model and its forecast: None while the further columns over the horizon are not there.
     """
 
     def __init__(
@@ -49,10 +60,11 @@ class StreamSession:
         horizon: Any,
         max_gap: pd.Timedelta,
         read_future: Callable[[], pd.DataFrame] | None = None,
+        publish: "Publish",
     ) -> None:
         self._model, self._path, self._names, self._horizon = model, path, dict(names), horizon
         self._parser, self._segment_size, self._max_gap = parser, segment_size, max_gap
-        self._read_future = read_future
+        self._read_future, self._publish = read_future, publish
         self._columns = list(model.observations_.columns[1:])
         self._waiting: list[Row] = []
         self._latest = _latest_row(model, names, path)
@@ -97,8 +109,8 @@ class StreamSession:
                 f"none of {self._n_refused} row(s) could be taken in. The first was refused: {self._first_reason}."
             )
 
-    def print_forecast(self) -> None:
-        """Print the forecast as a line of JSON; it is null while the further columns over the horizon are not there."""
+    def publish_forecast(self) -> None:
+        """Publish the forecast; there is none while the further columns over the horizon are not there."""
         found = None
         try:
             future = self._read_future() if self._read_future is not None else None
@@ -107,11 +119,11 @@ class StreamSession:
         else:
             found = self._model.predict(self._horizon, X=future)
             found.index.name = "time"
-        print(json.dumps({"latest": to_json(self._model.last_), "forecast": to_json(found)}), flush=True)
+        self._publish(self._model, found)
 
     def _append(self, row: Row) -> None:
         if row.stamp <= self._latest:
-            if self._is_past_known:
+            if self._is_past_known or self._is_late(row):
                 raise ValueError(f"{self._shown(row.stamp)} is not newer than {self._shown(self._latest)}")
             self._n_known += 1  # from before the checkpoint, or from the file before, read once more
             self._n_known_here += 1
@@ -135,6 +147,10 @@ class StreamSession:
         self._is_past_known, self._latest = True, row.stamp
         self._waiting.append(row)
 
+    def _is_late(self, row: Row) -> bool:
+        """Whether a row has a value for a time at which the model has none, though it would still know of one."""
+        return not math.isnan(row.value) and not self._model.knows(pd.DatetimeIndex([row.stamp]))[0]
+
     def _step(self, stamp: pd.Timestamp) -> int:
         """Number of the step that a time is taken at."""
         return round(float(self._model.timeline_.places(pd.DatetimeIndex([stamp]))[0]))
@@ -149,7 +165,7 @@ class StreamSession:
         self._first_reason = self._first_reason or reason
 
     def _update(self) -> None:
-        """Update the model with the rows that wait, write a checkpoint, and print the forecast."""
+        """Update the model with the rows that wait, write a checkpoint, and publish the forecast."""
         rows, self._waiting = self._waiting, []
         index = pd.DatetimeIndex([row.stamp for row in rows])
         values = pd.Series([row.value for row in rows], index=index)
@@ -157,7 +173,7 @@ class StreamSession:
         is_observed = bool(values.notna().any())
         if is_observed:
             try:
-                self._model.update(values, extra if self._columns else None, late="skip")
+                self._model.update(values, extra if self._columns else None, late="skip", max_gap=pd.Timedelta.max)
             except ValueError as error:
                 self._refuse(f"{len(rows)} row(s)", str(error), len(rows))
                 return
@@ -165,7 +181,7 @@ class StreamSession:
         self._names[_LATEST] = rows[-1].stamp.isoformat()
         self._model.save(self._path, **self._names)
         if is_observed:
-            self.print_forecast()
+            self.publish_forecast()
 
 
 def _latest_row(model: CompositeGPForecaster, names: dict[str, Any], path: Path) -> pd.Timestamp:

@@ -17,12 +17,13 @@ from compositegp.backend import (
     SingularMatrixError,
     add_to_diagonal,
     cholesky_of_complement,
+    each_batch,
     fetch,
     like,
     solve_lower,
     warn_caller,
 )
-from compositegp.composite.factors import FactoredStack, batches
+from compositegp.composite.factors import FactoredStack
 from compositegp.composite.latent import Latent
 from compositegp.kernels import gram
 
@@ -102,9 +103,12 @@ def collect_evidence(kernel: Kernel, latent: Latent, factored: FactoredStack) ->
     form = _by_data if n <= r else _by_latent
     total, tempered = Evidence.none(latent), 0.0
     latent = latent.alongside(factored.lower)
-    for blocks in batches(len(factored.stack), n * max(n, len(latent.points))):
-        part = factored[blocks]
-        products, tempering = _resolve(kernel, latent, part, form)
+    resolved = each_batch(
+        len(factored.stack),
+        n * max(n, len(latent.points)),
+        lambda blocks: _resolve(kernel, latent, factored[blocks], form),
+    )
+    for products, tempering in resolved:
         found = Evidence.of(products, r + latent.basis.shape[1])
         total, tempered = total.plus(found), max(tempered, tempering)
     if tempered > _WORTH_A_WARNING:

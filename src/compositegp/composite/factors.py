@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from compositegp.backend import (
     batch_elements,
     cholesky,
     cholesky_and_inverse,
+    each_batch,
     fetch,
     keep_freed_memory,
     like,
@@ -69,8 +71,8 @@ def factor_stacks(observations: Observations, composite: Composite) -> Iterator[
     keep_freed_memory()
     worst, where, count = 0.0, 0, 0
     for stack in composite.stacks:
-        for blocks in batches(len(stack), stack.indices.shape[1] ** 2):
-            factored, jitter = _factor(observations, stack[blocks])
+        parts = each_batch(len(stack), stack.indices.shape[1] ** 2, partial(_factor_part, observations, stack))
+        for factored, jitter in parts:
             if jitter.any():
                 count += int(np.count_nonzero(jitter))
                 if jitter.max() > worst:
@@ -91,7 +93,8 @@ def batches(count: int, elements_each: int) -> Iterator[slice]:
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
 
 
-def _factor(observations: Observations, stack: Stack) -> tuple[FactoredStack, Floats]:
+def _factor_part(observations: Observations, whole: Stack, blocks: slice) -> tuple[FactoredStack, Floats]:
+    stack = whole[blocks]
     points = observations.rows("X", stack)
     lower, jitter = factor_covariance(observations, stack, gram(observations.kernel, points))
     innovations = solve_lower(lower, observations.rows("columns", stack))

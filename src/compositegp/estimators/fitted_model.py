@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Booleans, Floats, Indices
+from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, Score, total_score
 from compositegp.estimators.held_out import HeldOut
 from compositegp.estimators.term_choice import TermChoice
@@ -129,13 +129,12 @@ class FittedModel:
     def _fitted_terms(self) -> FittedTerms:
         return FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
 
-    def tuned(self, n_jobs: int | None, held_out: Booleans | None = None) -> "FittedModel":
+    def tuned(self, n_jobs: int | None) -> "FittedModel":
         """The model with what its prediction method learns from the data, if that is not known yet."""
         if self.tuning is not None or self.watched is not None or not len(self.X):
             return self
         heavy_tails = isinstance(self.target.transform, IdentityTarget)
-        options: dict[str, Any] = {} if held_out is None else {"held_out": held_out}
-        found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs, **options)
+        found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs)
         if found is None:
             return self
         tuned = replace(self, tuning=found)

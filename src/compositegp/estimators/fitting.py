@@ -135,7 +135,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
-            result, comparison = _learn(estimator, choices, data, training, target)
+            result, comparison = _learn(estimator, choices, data, training.groups, target)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -181,11 +181,11 @@ def _learnable(mean: MeanModel) -> MeanModel:
 
 
 def _learn(
-    estimator: Any, choices: Choices, data: Observations, training: Training, target: TargetScale
+    estimator: Any, choices: Choices, data: Observations, labels: Any, target: TargetScale
 ) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
-    source = choices.terms.source(data, training.groups, method.conditions)
+    source = choices.terms.source(data, labels, method.conditions)
     options: Any = {
         "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
@@ -213,8 +213,7 @@ def _learn(
             data,
             source,
             method,
-            held_out=training.held_out,
-            select=select if observes_points and training.held_out is None else None,
+            select=select if observes_points else None,
             **options,
         )
     else:

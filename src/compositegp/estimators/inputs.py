@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
-from compositegp.backend import Booleans, Floats, warn_caller
+from compositegp.backend import Floats, warn_caller
 from compositegp.functionals import Functionals, find_functionals
 from compositegp.validation import check_noise_variance
 
@@ -28,8 +28,6 @@ class Training(NamedTuple):
         The kernel's noise is divided by them; `noise_variance` is divided already.
     functionals : Functionals or None
         What was observed, where it is not f at points; X has their centers.
-    held_out : boolean array of shape (n,) or None
-        Observations that lie to the others as test points lie to the data.
     """
 
     X: Floats
@@ -38,7 +36,6 @@ class Training(NamedTuple):
     groups: npt.NDArray[Any] | None = None
     weights: Floats | None = None
     functionals: Functionals | None = None
-    held_out: Booleans | None = None
 
     def take(self, rows: Any) -> "Training":
         """Some of the rows."""
@@ -53,7 +50,6 @@ def read_training(
     noise_variance: ArrayLike | None,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    held_out: ArrayLike | None = None,
     *,
     reset: bool,
 ) -> Training:
@@ -77,8 +73,7 @@ def read_training(
     weights = _read_weights(sample_weight, len(points))
     if weights is not None and variances is not None:
         variances = np.divide(variances, weights, out=np.zeros_like(variances), where=weights > 0)
-    labels, gaps = _read_groups(groups, len(points)), _read_held_out(held_out, len(points), functionals)
-    training = Training(points, targets, variances, labels, weights, functionals, gaps)
+    training = Training(points, targets, variances, _read_groups(groups, len(points)), weights, functionals)
     if weights is not None and not weights.all():
         training, targets = training.take(weights > 0), targets[weights > 0]
     observed = ~np.isnan(targets).reshape(len(targets), -1).any(axis=1)
@@ -108,21 +103,6 @@ def _read_noise(alpha: Any, noise_variance: Any, count: int) -> Floats | None:
             f"{np.shape(alpha)} for {count} points. Give noise that belongs to one data set to fit, as noise_variance."
         )
     return check_noise_variance(alpha, count, "alpha")
-
-
-def _read_held_out(held_out: ArrayLike | None, count: int, functionals: Functionals | None) -> Booleans | None:
-    """Which observations are held out together; None where none or all of them are."""
-    if held_out is None:
-        return None
-    found = np.asarray(held_out)
-    if found.dtype != bool or found.shape != (count,):
-        raise ValueError(
-            f"held_out must be True or False for each of {count} observations; found an array of {found.dtype} of "
-            f"shape {found.shape}."
-        )
-    if functionals is not None:
-        raise ValueError("held_out is for observed values of f, not for functionals. Leave it out.")
-    return found if found.any() and not found.all() else None
 
 
 def _read_weights(sample_weight: ArrayLike | None, count: int) -> Floats | None:

@@ -183,7 +183,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         noise_variance: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        held_out: ArrayLike | None = None,
     ) -> "CompositeGPRegressor":
         """Learn the hyper-parameters, and keep the data to predict from.
 
@@ -203,11 +202,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             The noise variance of an observation, the kernel's and its own, is divided by its weight: an average of w
             measurements has the weight w. Under given hyper-parameters that is the same as the observation w times.
             Observations of weight 0 are left out.
-        held_out : boolean array of shape (n,), optional
-            Observations that lie to the others as the points that you will predict lie to the data, such as those under
-            a copy of a cloud that is moved to where the sky was clear. All the observations are learned from. But how
-            well these are predicted from the others decides about the kernel, where several are compared, and with
-            `Nearest` whether the mean is that of each neighborhood.
 
         Returns
         -------
@@ -215,11 +209,11 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         with self._on_device(), self._features_kept():
-            training = read_training(self, X, y, noise_variance, groups, sample_weight, held_out, reset=True)
+            training = read_training(self, X, y, noise_variance, groups, sample_weight, reset=True)
             model = fit_model(self, training)
             watch = self._watched_points(model)
             if watch is None:
-                model = model.tuned(self.n_jobs, training.held_out)
+                model = model.tuned(self.n_jobs)
                 model.predictor.prepare()
             else:
                 model = keep_watch(model, watch)

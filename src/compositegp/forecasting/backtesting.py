@@ -15,7 +15,8 @@ from compositegp.forecasting.timeline import Horizon, Observed, observe
 from compositegp.predictive import PredictiveDistribution, point_scores
 from compositegp.validation import check_count
 
-_FEWEST_HORIZONS, _FEWEST_OBSERVATIONS = 3, 50  # a model is learned from at least these
+_FEWEST_HORIZONS, _FEWEST_OBSERVATIONS = 2, 20  # a model is learned from at least these
+_SHORT, _MOST_REFITS = 1_000, 12  # values of a series that is learned anew, and how often at most
 _MOST_PERIODS = 8  # a seasonal naive forecast looks back over at most these
 
 
@@ -81,14 +82,14 @@ def backtest(
     n_origins: int,
     *,
     X: pd.DataFrame | None = None,
-    refit_every: int | None = None,
+    refit_every: int | str | None = "auto",
     fitted: bool = False,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Backtest:
     """Forecast each of the last `n_origins` horizons of a series from the values before it, and score the forecasts.
 
-    The model is learned once, from the values before all of these horizons. It takes in the values of each horizon
-    after its forecast.
+    The model is learned from the values before all of these horizons. It takes in the values of each horizon after its
+    forecast. A series of at most 1,000 values is learned anew before each of them, or twelve times.
 
     Parameters
     ----------
@@ -100,8 +101,9 @@ def backtest(
         Number of horizons.
     X : pandas DataFrame, optional
         Further columns.
-    refit_every : int, optional
-        Learn everything anew after as many horizons; 7 is weekly for horizons of a day.
+    refit_every : int, "auto" or None
+        Learn everything anew after as many horizons; 7 is weekly for horizons of a day. None never does, and "auto"
+        only for short series, whose latest years teach much of what can be known.
     fitted : bool
         The forecaster was fitted to the values before these horizons (`rows_before`): it is used as it is.
     report : callable
@@ -151,7 +153,7 @@ def cross_validation(
     n_windows: int = 1,
     *,
     quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975),
-    refit_every: int | None = None,
+    refit_every: int | str | None = "auto",
     id_col: str = "unique_id",
     time_col: str = "ds",
     target_col: str = "y",
@@ -168,8 +170,8 @@ def cross_validation(
     n_windows : int
         Horizons at the end of each series that are forecast.
     quantiles : sequence of floats between 0 and 1
-    refit_every : int, optional
-        Learn everything anew after as many horizons.
+    refit_every : int, "auto" or None
+        As for `backtest`.
     id_col, time_col, target_col : str
         Names of the columns; without a column `id_col` the table is one series.
 
@@ -252,15 +254,19 @@ def _rolling(
     seen: Observed,
     horizon: Horizon,
     n_origins: int,
-    refit_every: int | None,
+    refit_every: int | str | None,
     report: Callable[[int, int], None],
     *,
     fitted: bool = False,
 ) -> Iterator[_Made]:
     """Forecasts of the last horizons; the model has not yet taken in what it forecasts."""
-    if refit_every is not None:
+    if isinstance(refit_every, str) and refit_every != "auto":
+        raise ValueError(f"refit_every must be a number of horizons, 'auto' or None; found {refit_every!r}.")
+    if refit_every is not None and not isinstance(refit_every, str):
         check_count(refit_every, "refit_every")
     before = rows_before(forecaster, seen, horizon, n_origins)
+    if isinstance(refit_every, str):
+        refit_every = -(-n_origins // _MOST_REFITS) if before.sum() <= _SHORT and not fitted else None
     if fitted:
         model = copy.copy(forecaster)
     else:
@@ -275,7 +281,7 @@ def _rolling(
             extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
             found = model.predict_distribution(seen.stamps[now], extra, joint=False)
             yield _Made(model, found, places, now, float(start))
-            model.update(seen.take(now), late="skip")
+            model.update(seen.take(now), late="skip", max_gap=pd.Timedelta.max)
         report(number + 1, n_origins)
 
 

@@ -13,17 +13,24 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from compositegp.backend import Floats
+from compositegp.backend import Booleans, Floats
 from compositegp.forecasting.clock import dates_of, holidays_of
 from compositegp.forecasting.descriptions import describe
 from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.forecast_parts import ForecastParts, find_parts
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, on_grid
-from compositegp.forecasting.memory import Memory, standard_errors
+from compositegp.forecasting.memory import Memory
 from compositegp.forecasting.model_choice import choose_model, clock_effects, column_effects, history_effects
 from compositegp.forecasting.seasons import Season, given_seasons
-from compositegp.forecasting.series_learning import Candidate, Learned, Task, learn_candidate, memory_windows
+from compositegp.forecasting.series_learning import (
+    Candidate,
+    Learned,
+    Task,
+    errors_of_memory,
+    learn_candidate,
+    memory_windows,
+)
 from compositegp.forecasting.stored_series import from_values, to_values
 from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
 from compositegp.means import Estimated
@@ -132,12 +139,12 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self.search = search
         self.n_jobs = n_jobs
 
-    def fit(self, y: pd.Series | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
+    def fit(self, y: pd.Series | pd.DataFrame | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
         """Learn from a series.
 
         Parameters
         ----------
-        y : pandas Series with a DatetimeIndex, or Observed
+        y : pandas Series with a DatetimeIndex, DataFrame of one column, or Observed
             NaN is "not observed". The same instant is never counted twice where the clocks change.
         X : pandas DataFrame with the same index, optional
             Further columns whose future is known. They may be missing in part.
@@ -220,7 +227,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             learned.candidate.transform,
             learned.kernel,
             learned.names,
-            standard_errors(learned.kernel, self.windows_),
+            errors_of_memory(task, learned),
             replace(task.effects, effects=learned.candidate.effects),
             learned.center,
             learned.information,
@@ -235,7 +242,12 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         )
 
     def update(
-        self, y: pd.Series | Observed, X: pd.DataFrame | None = None, *, late: str = "error"
+        self,
+        y: pd.Series | pd.DataFrame | Observed,
+        X: pd.DataFrame | None = None,
+        *,
+        late: str = "error",
+        max_gap: pd.Timedelta | None = None,
     ) -> "CompositeGPForecaster":
         """Take in new observations.
 
@@ -248,6 +260,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             As for `fit`.
         late : {"error", "skip"}
             What to do with observations that are not newer than the latest one of the model.
+        max_gap : pandas Timedelta, optional
+            How far an observation may be ahead of the one before it: a wrong year would end the series. 30 days by
+            default, or 1000 steps if they are longer.
 
         Returns
         -------
@@ -270,6 +285,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
                 "out, or use late='skip'."
             )
         if new.any():
+            _check_gaps(seen.stamps[new], places[new], series, max_gap)
             later, _ = on_grid(seen.take(new), series.timeline, int(places[-1] - series.last))  # all of them
             series.transform.forward(later.values[np.isfinite(later.values)])  # refuses values that it cannot take
             first = int(series.last) + 1
@@ -446,6 +462,23 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         series = self._fitted()
         return series.timeline.stamps([series.last])[0]
 
+    def knows(self, times: pd.DatetimeIndex) -> Booleans:
+        """Whether the model has taken in a value at each of some times; True for those before what it still keeps.
+
+        Parameters
+        ----------
+        times : DatetimeIndex of shape (n,)
+
+        Returns
+        -------
+        boolean array of shape (n,)
+        """
+        series = self._fitted()
+        rows = np.round(series.timeline.places(in_utc(times))).astype(np.int64) - series.grid.first
+        inside = (rows >= 0) & (rows < len(series.grid.values))
+        known = np.isfinite(series.grid.values[np.where(inside, rows, 0)])
+        return np.asarray(np.where(inside, known, rows < 0))
+
     def save(self, path: str | Path, **more: Any) -> None:
         """Write the fitted forecaster to a file, which is replaced as a whole or not at all and holds no code.
 
@@ -586,3 +619,18 @@ def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
         if not plain or any(not isinstance(text, str) or len(text) > _LONGEST_TEXT for text in texts):
             raise ValueError(f"{name!r:.60} is neither a number nor text; found {type(value).__name__}")
     return values
+
+
+def _check_gaps(
+    stamps: pd.DatetimeIndex, places: Floats, series: FittedSeries, max_gap: pd.Timedelta | None
+) -> None:
+    """Check that new observations follow each other; a ValueError names one that is too far ahead."""
+    timeline = series.timeline
+    allowed = timeline.longest_gap if max_gap is None else max_gap
+    steps = np.diff(places, prepend=float(series.last))
+    far = int(np.argmax(steps))
+    if steps[far] > allowed / timeline.step + 1:
+        raise ValueError(
+            f"y has an observation at {stamps[far].tz_convert(timeline.zone)}, {steps[far]:.0f} steps after the one "
+            f"before it. Leave it out if its time is wrong, or give max_gap, which is {allowed}, to take it in."
+        )

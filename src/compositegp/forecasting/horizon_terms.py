@@ -175,6 +175,11 @@ class Windows:
         return value, slope
 
     @property
+    def reach(self) -> int:
+        """Number of different lags between all the values."""
+        return self.geometry.reach
+
+    @property
     def count(self) -> int:
         """Number of values that are forecast."""
         return int(np.isfinite(self.ahead).sum())

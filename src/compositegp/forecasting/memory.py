@@ -1,7 +1,7 @@
 """What is remembered: kernels of the time difference, a sum of named parts, learned by the horizon's own terms."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from compositegp.backend import Floats
-from compositegp.forecasting.horizon_terms import Windows, covariance_slopes, covariances
+from compositegp.forecasting.horizon_terms import covariance_slopes, covariances
 
 _ROUNDS = 60  # of the optimizer
 _VARIANCES = (1e-5, 50.0)  # bounds on the variance of a part, over that of the series
@@ -76,6 +76,54 @@ def memory_kernel(memory: Memory, periods: dict[str, float], block: float, varia
     return parts | {"noise": WhiteKernel(share, (1e-4 * share, 1e3 * share))}
 
 
+def whole_kernel(
+    memory: Memory, periods: dict[str, float], block: float, size: int, variance: float
+) -> dict[str, Kernel]:
+    """The parts of the kernel of a short series, all of which is remembered, by their names.
+
+    A level that wanders (Matérn 1/2), a slope that wanders and is damped (Matérn 3/2), seasons that drift, and noise:
+    over a length beyond the series these are the parts of exponential smoothing. Learning begins at these values, and
+    its prior is about them.
+
+    Parameters
+    ----------
+    memory : Memory
+    periods : dict
+        Steps of the patterns that drift, by their names.
+    block : float
+        Steps of the horizon.
+    size : int
+        Of the series.
+    variance : float
+        Of the series.
+
+    Returns
+    -------
+    dict of scikit-learn kernels of the time in steps; noise is the last
+
+    Examples
+    --------
+    >>> list(whole_kernel(Memory(None, 1.5, 0.5), {"year": 12.0}, 12.0, 120, 1.0))
+    ['medium memory', 'long memory', 'year pattern', 'noise']
+    """
+    lengths = {
+        "short memory": block / 4,
+        "medium memory": max(2 * block, size / 4),
+        "long memory": max(4 * block, size / 2),
+    }
+    shares = {"short memory": 0.01, "medium memory": 0.09, "long memory": 0.09}
+    parts: dict[str, Kernel] = {}
+    for (name, length), nu in zip(lengths.items(), memory[:3], strict=True):
+        if nu is not None:
+            bounds = (length / 150, 150 * length)
+            parts[name] = _scaled(variance, Matern(length, bounds, nu=nu), shares[name])
+    for name, period in periods.items():
+        drift = RBF if memory.drift == "smooth" else _rough
+        shape = ExpSineSquared(0.3, period, (0.03, 10.0), periodicity_bounds="fixed")
+        parts[f"{name} pattern"] = _scaled(variance, shape * drift(10 * period, (period, 400 * period)))
+    return parts | {"noise": WhiteKernel(0.01 * variance, (1e-7 * variance, 10 * variance))}
+
+
 def sum_of(parts: Sequence[Kernel]) -> Kernel:
     """The sum of some kernels."""
     total = parts[0]
@@ -107,22 +155,50 @@ class LearnedMemory(NamedTuple):
     score: float
 
 
-def learn_memory(kernel: Kernel, windows: Sequence[Windows], rounds: int = _ROUNDS) -> LearnedMemory:
+class Terms(Protocol):
+    """Terms that a kernel is learned from: windows of one geometry, or the whole past."""
+
+    @property
+    def reach(self) -> int:
+        """Number of different lags between all the values."""
+
+    @property
+    def count(self) -> int:
+        """Number of values that are forecast."""
+
+    def score(self, k: Floats) -> tuple[float, Floats]:
+        """Σ log p(y | past), and its derivative in the covariances by lag."""
+
+    def log_scores(self, k: Floats) -> Floats:
+        """The independent parts of the score."""
+
+
+def learn_memory(
+    kernel: Kernel, windows: Sequence[Terms], rounds: int = _ROUNDS, freedom: float = np.inf
+) -> LearnedMemory:
     """Learn a kernel by Σ log p(y_step | past) over windows.
 
     Parameters
     ----------
     kernel : scikit-learn kernel of the time in steps
         Learning begins at its hyper-parameters.
-    windows : list of Windows
+    windows : list of Windows or WholePast
     rounds : int
         The largest number of steps of the optimizer.
+    freedom : float
+        Standard deviation of a normal prior of the logarithm of each length about where learning begins; that of a
+        variance is three times as large. Infinite for none.
 
     Returns
     -------
     LearnedMemory
     """
-    count, reach = sum(one.count for one in windows), max(one.geometry.reach for one in windows)
+    count, reach = sum(one.count for one in windows), max(one.reach for one in windows)
+    begin = kernel.theta
+    names = [one.name for one in kernel.hyperparameters if not one.fixed]
+    spread = freedom * np.array(
+        [3.0 if name.endswith(("constant_value", "noise_level")) else 1.0 for name in names]
+    )
 
     def objective(theta: Floats) -> tuple[float, Floats]:
         trial = kernel.clone_with_theta(theta)
@@ -134,7 +210,9 @@ def learn_memory(kernel: Kernel, windows: Sequence[Windows], rounds: int = _ROUN
                 slope[: len(by_k)] += by_k
         except LinAlgError:
             return _REFUSED, np.zeros_like(theta)
-        return -total / count, -(covariance_slopes(trial, reach) @ slope) / count
+        apart = (theta - begin) / spread
+        total -= 0.5 * float(apart @ apart)
+        return -total / count, -(covariance_slopes(trial, reach) @ slope - apart / spread) / count
 
     found = minimize(
         objective, kernel.theta, jac=True, method="L-BFGS-B", bounds=kernel.bounds, options={"maxiter": rounds}
@@ -144,12 +222,12 @@ def learn_memory(kernel: Kernel, windows: Sequence[Windows], rounds: int = _ROUN
     return LearnedMemory(kernel.clone_with_theta(found.x), -float(found.fun))
 
 
-def standard_errors(kernel: Kernel, windows: Sequence[Windows]) -> Floats:
+def standard_errors(kernel: Kernel, windows: Sequence[Terms]) -> Floats:
     """Relative standard errors of the hyper-parameters by Godambe's sandwich, windows taken as independent: (p,).
 
     The curvature is that of the mean score, and the spread of the score that of the windows' own scores.
     """
-    theta, reach = kernel.theta, max(one.geometry.reach for one in windows)
+    theta, reach = kernel.theta, max(one.reach for one in windows)
     step = 1e-3
 
     def slopes(at: Floats) -> Floats:
@@ -184,6 +262,5 @@ def _rough(length: float, bounds: tuple[float, float]) -> Kernel:
     return Matern(length, bounds, nu=0.5)
 
 
-def _scaled(variance: float, kernel: Kernel) -> Kernel:
-    share = 0.25 * variance
-    return ConstantKernel(share, (_VARIANCES[0] * variance, _VARIANCES[1] * variance)) * kernel
+def _scaled(variance: float, kernel: Kernel, share: float = 0.25) -> Kernel:
+    return ConstantKernel(share * variance, (_VARIANCES[0] * variance, _VARIANCES[1] * variance)) * kernel

@@ -25,6 +25,12 @@ _MEMORIES = (
     Memory(medium=1.5),
     Memory(short=None),
 )
+_WHOLE_MEMORIES = (
+    Memory(None, 1.5, 0.5, "rough"),  # the first is the one to begin with
+    Memory(None, 1.5, 0.5, "smooth"),
+    Memory(0.5, 1.5, 0.5, "rough"),
+    Memory(None, None, 0.5, "rough"),
+)
 
 
 def clock_effects(grid: Grid, rhythm: Rhythm, seasons: Sequence[str] | None = None) -> list[Effect]:
@@ -113,16 +119,20 @@ def choose_model(
     Learned, list of str
     """
     run = Parallel(n_jobs=n_jobs)
-    first = run(delayed(learn_candidate)(task, Candidate(one, effects, Memory())) for one in transforms)
+    memories = _WHOLE_MEMORIES if task.is_whole else _MEMORIES
+    first = run(delayed(learn_candidate)(task, Candidate(one, effects, memories[0])) for one in transforms)
     best: Learned = max(first, key=_score)
     notes = []
     if len(transforms) > 1:
         scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
         notes.append(f"scale {_name(best.candidate.transform)} by the log score of past forecasts ({scores})")
-    for stage in (_with_histories, _without_effects, _memories) if search else ():
+    other_memories = partial(_memories, memories)
+    for stage in (_with_histories, _without_effects, other_memories) if search else ():
         changes = list(stage(best.candidate, histories, fixed))
         tried = run(
-            delayed(partial(learn_candidate, rounds=1))(task, change, None if stage is _memories else best.kernel)
+            delayed(partial(learn_candidate, rounds=1))(
+                task, change, None if stage is other_memories else best.kernel
+            )
             for _, change in changes
         )
         gains = {name: one.score - best.score for (name, _), one in zip(changes, tried, strict=True)}
@@ -131,7 +141,7 @@ def choose_model(
         if not kept:
             continue
         top = max(kept, key=lambda pair: _score(pair[1]))[1]
-        if stage is not _memories and len(kept) > 1:
+        if stage is not other_memories and len(kept) > 1:
             # Changes that help alone may help together.
             together = learn_candidate(
                 task, _merged(best.candidate, [one.candidate for _, one in kept]), best.kernel
@@ -158,10 +168,10 @@ def _without_effects(
 
 
 def _memories(
-    candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
+    memories: Sequence[Memory], candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
 ) -> Iterator[tuple[str, Candidate]]:
-    for memory in _MEMORIES:
-        changed = {name: value for name, value in memory._asdict().items() if value != getattr(Memory(), name)}
+    for memory in memories:
+        changed = {name: value for name, value in memory._asdict().items() if value != getattr(memories[0], name)}
         text = ", ".join(f"{name} {value}" for name, value in changed.items())
         yield f"memory with {text}" if changed else "memory learned anew", replace(candidate, memory=memory)
 

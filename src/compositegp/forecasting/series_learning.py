@@ -25,7 +25,15 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, Windows, covariances, cut_windows
-from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, sum_of
+from compositegp.forecasting.memory import (
+    Memory,
+    learn_memory,
+    memory_kernel,
+    standard_errors,
+    sum_of,
+    whole_kernel,
+)
+from compositegp.forecasting.whole_past import WholePast
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 _STEPS = 24  # of a horizon that are learned from; with more steps every second, third, … is taken
@@ -35,7 +43,10 @@ _CHOICE_SHARE = 0.5  # of those: the latest ones, whose forecasts choose the mod
 _FEWEST_WINDOWS, _INCOMPLETE = 40, 30  # complete windows that suffice; incomplete ones that are taken otherwise
 _OVERLAP_BELOW = 150  # windows: with fewer, horizons overlap
 _REFITS = 40  # of the coefficients, over the windows that are forecast
-_WORTH = 0.002  # nats a value for which a more complex model is taken
+_WHOLE = 672  # steps of a short series: forecasts are made from all of it
+_LATEST = 300  # of them, from which its kernel is learned
+_LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
+_FREEDOM = 1.0  # of the hyper-parameters of a short series
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +90,27 @@ class Task(NamedTuple):
     n_neighbors: int = 672
 
     @property
+    def is_whole(self) -> bool:
+        """Whether forecasts are made from all of the series."""
+        return len(self.grid.values) <= min(_WHOLE, self.n_neighbors)
+
+    @property
     def geometry(self) -> Geometry:
-        """Lags and steps of its windows."""
+        """Lags and steps of its forecasts."""
+        if self.is_whole:
+            return Geometry(np.arange(1, 1 + len(self.grid.values)), np.arange(self.block))
+        return self.windows
+
+    @property
+    def windows(self) -> Geometry:
+        """Lags and steps of windows that fit into the series many times."""
         reach = min(self.rhythm.reach, max(len(self.grid.values) // 3, 2))
         return Geometry(past_lags(reach, self.n_neighbors), np.arange(self.block))
 
     @property
     def starts(self) -> Indices:
         """Origins of all the windows, the last of which ends with the series."""
-        size, reach = len(self.grid.values), int(self.geometry.lags.max())
+        size, reach = len(self.grid.values), int(self.windows.lags.max())
         room = size - reach - self.block
         apart = self.block if room // self.block >= _OVERLAP_BELOW else max(1, room // _OVERLAP_BELOW)
         apart = min(apart, self.block)
@@ -149,6 +172,8 @@ def learn_candidate(
     learn_kernel : bool
         Whether the kernel is learned, or stays where it begins.
     """
+    if task.is_whole:
+        return _learn_from_whole_past(task, candidate, None if learn_kernel else start)
     y = _targets(task.grid.values, candidate.transform)
     center, known = float(np.nanmean(y)), np.isfinite(y)
     y = y - center
@@ -196,13 +221,43 @@ def learn_candidate(
     return found
 
 
+def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | None) -> Learned:
+    """Learn a candidate of a short series by its likelihood, or take a kernel, and score its later forecasts."""
+    y = _targets(task.grid.values, candidate.transform)
+    center, variance, size = float(np.nanmean(y)), float(np.nanvar(y)), len(y)
+    functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
+    past = WholePast(y - center, functions, variance)
+    parts = whole_kernel(candidate.memory, task.patterns, task.block, size, variance)
+    if kernel is None:
+        kernel = learn_memory(sum_of(list(parts.values())), [past.latest(_LATEST)], freedom=_FREEDOM).kernel
+    k = covariances(kernel, size)
+    first = min(round(_LEARNED_FROM * size), size - task.block)
+    errors, spread = past.forecasts(k, task.block)
+    forecasts = Forecasts(errors[first:], spread[first:])
+    steps = np.broadcast_to(np.arange(task.block), errors[first:].shape)
+    at = (np.arange(first, len(errors))[:, None] + steps).ravel()
+    scale, recent, score = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
+    information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
+    return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, forecasts)
+
+
+def errors_of_memory(task: Task, learned: Learned) -> Floats:
+    """Relative standard errors of the kernel's hyper-parameters, shape (p,)."""
+    if not task.is_whole:
+        return standard_errors(learned.kernel, memory_windows(task, learned))
+    y = _targets(task.grid.values, learned.candidate.transform) - learned.center
+    functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
+    past = WholePast(y, functions, learned.information.prior_variance)
+    return standard_errors(learned.kernel, [past.latest(_LATEST)])
+
+
 def memory_windows(task: Task, learned: Learned) -> list[Windows]:
     """The latest windows of the series less its effects, which tell about the kernel."""
     y = _targets(task.grid.values, learned.candidate.transform) - learned.center
     effects = replace(task.effects, effects=learned.candidate.effects)
     residuals = y - effects(task.grid.points) @ learned.estimate.mean
     stride = max(1, -(-task.block // _STEPS))
-    steps = Geometry(task.geometry.lags, task.geometry.steps[stride // 2 :: stride])
+    steps = Geometry(task.windows.lags, task.windows.steps[stride // 2 :: stride])
     return cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
 
 
@@ -254,4 +309,5 @@ def _calibrate(
     location = y[at][there] - forecasts.errors.ravel()[there]
     found = PredictiveDistribution(location, spread, candidate.transform, scale.family)
     scores = found.logpdf(task.grid.values[at][there])
-    return scale, recent[-1], float(scores[-int(_CHOICE_SHARE * len(scores)) :].mean())
+    share = 1.0 if task.is_whole else _CHOICE_SHARE
+    return scale, recent[-1], float(scores[-max(int(share * len(scores)), 1) :].mean())

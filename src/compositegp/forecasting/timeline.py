@@ -14,6 +14,7 @@ DUPLICATES = ("error", "mean", "last")
 _COMMON = 0.3  # a time difference that is this part of all differences is the step of the series
 _MONTH = pd.Timedelta(days=365.25 / 12)
 _GAP = 1.5  # steps between two observations from which there is a gap
+_LONGEST_GAP_STEPS, _LONGEST_GAP = 1000, pd.Timedelta(days=30)  # the longer is how far ahead an observation may be
 
 Horizon: TypeAlias = int | str | pd.Timedelta
 """A number of steps, or a duration such as "24h"."""
@@ -51,6 +52,11 @@ class Timeline:
     zone: str | None
     unit: str = "time"
     months: int = 0
+
+    @property
+    def longest_gap(self) -> pd.Timedelta:
+        """How far an observation may be ahead of the one before it: 30 days, or 1000 steps if they are longer."""
+        return max(_LONGEST_GAP, _LONGEST_GAP_STEPS * self.step)
 
     @classmethod
     def of(cls, stamps: pd.DatetimeIndex, zone: str | None) -> "Timeline":
@@ -207,13 +213,17 @@ class Observed:
 
 
 def observe(
-    series: pd.Series | Observed, extra: pd.DataFrame | None = None, *, duplicates: str = "error", gaps: bool = True
+    series: pd.Series | pd.DataFrame | Observed,
+    extra: pd.DataFrame | None = None,
+    *,
+    duplicates: str = "error",
+    gaps: bool = True,
 ) -> Observed:
     """Check a series and take its observed values.
 
     Parameters
     ----------
-    series : pandas Series with a DatetimeIndex, or Observed
+    series : pandas Series with a DatetimeIndex, DataFrame of one column, or Observed
         An `Observed` was checked before and is returned as it is.
     extra : pandas DataFrame with the same index, optional
     duplicates : {"error", "mean", "last"}
@@ -237,6 +247,8 @@ def observe(
         return series
     if duplicates not in DUPLICATES:
         raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}; found {duplicates!r}.")
+    if isinstance(series, pd.DataFrame) and series.shape[1] == 1:
+        series = series.iloc[:, 0]
     if not isinstance(series, pd.Series) or not isinstance(series.index, pd.DatetimeIndex):
         raise ValueError(
             f"the series must be a pandas Series with a DatetimeIndex; found {type(series).__name__}. Use "

@@ -120,7 +120,8 @@ def _finished(
 ) -> Estimate:
     """The average with the likelihood at the average, and a warning if the segments disagree."""
     estimated = average.n_segments - average.n_left_out
-    lost = (average.log_likelihood - score.log_likelihood) / max(estimated, 1)
+    same_points = average.n_points / score.n_points  # the score is of all segments, also of those left out
+    lost = (average.log_likelihood - same_points * score.log_likelihood) / max(estimated, 1)
     state = _estimate(
         problem, average._replace(log_likelihood=score.log_likelihood + gain), coefficients, covariance
     )

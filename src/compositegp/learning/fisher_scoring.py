@@ -18,6 +18,9 @@ _SHORTEST_STEP = 1e-6  # shortest step, in log θ: the gain of a shorter one is 
 _LEAST_DAMPING = 1e-6  # smallest damping, in units of the diagonal of the Fisher information
 _SMALL_PROMISE = 0.1  # if no step is possible, a gain below this (a few tenths of a standard error) is good enough
 _MOST_STEPS = 60  # tried, at most
+_SECANT_STEP = 1.0  # a step up to this long, in log θ, tells how far the curvature is from the Fisher information
+_LEAST_CURVATURE = 0.2  # least curvature along a step, over that of the model; a smaller one is raised (Powell)
+_IDLE_STEPS = 3  # steps in a row that each gain less than the tolerance end a maximization
 
 
 class Optimum(NamedTuple):
@@ -50,7 +53,9 @@ def maximize(
 ) -> Optimum:
     """Maximize a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
 
-    The information about θ and β is block diagonal; the scoring step of β is generalized least squares.
+    The information about θ and β is block diagonal; the scoring step of β is generalized least squares. Where data are
+    not as the model says, the curvature of the likelihood is not its Fisher information, and steps would overshoot.
+    What short steps show of the difference is kept, by the formula of BFGS, and added to the information of later ones.
 
     Parameters
     ----------
@@ -60,7 +65,8 @@ def maximize(
         Where to begin.
     bounds : array of shape (p, 2)
     gain_tolerance : float
-        Stop when a step promises no more log likelihood than this. A hundredth is a seventh of a standard error.
+        Stop when a step promises no more log likelihood than this, or when three steps in a row have gained less. A
+        hundredth is a seventh of a standard error.
     report : callable
         Called with every accepted `Optimum`.
     begin : Optimum, optional
@@ -87,22 +93,26 @@ def maximize(
     theta = np.clip(theta, bounds[:, 0], bounds[:, 1])
     now = begin or Optimum(theta, coefficients, evaluate(theta, coefficients), False)
     report(now)
-    damping, radius = 1e-3, _LONGEST_STEP
-    n_steps = 0
+    damping, radius, idle, n_steps = 1e-3, _LONGEST_STEP, 0, 0
+    excess = np.zeros_like(now.score.fisher)  # of the curvature over the Fisher information
     while True:
         next_coefficients, coefficient_gain = least_squares_step(now)
-        promise = _step(now, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
-        if promise < gain_tolerance or radius < _SHORTEST_STEP or n_steps == _MOST_STEPS:
-            return now._replace(converged=promise < _SMALL_PROMISE)
+        curvature = now.score.fisher + excess
+        promise = _step(now, curvature, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
+        ends = radius < _SHORTEST_STEP or n_steps == _MOST_STEPS or idle == _IDLE_STEPS
+        if promise < gain_tolerance or ends:
+            return now._replace(converged=promise < _SMALL_PROMISE or idle == _IDLE_STEPS)
         n_steps += 1
-        step, gain = _step(now, bounds, damping, radius)
+        step, gain = _step(now, curvature, bounds, damping, radius)
         trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])
         try:
             found = evaluate(trial, next_coefficients)
             kept = (found.log_likelihood - now.score.log_likelihood) / (gain + coefficient_gain)
+            excess = _excess(excess, now, Optimum(trial, next_coefficients, found, False), accepted=kept > 0)
         except LinAlgError:
             kept = -1.0
         if kept > 0:
+            idle = idle + 1 if found.log_likelihood - now.score.log_likelihood < gain_tolerance else 0
             now = Optimum(trial, next_coefficients, found, False)
             report(now)
         # Trust the quadratic model as far as it kept its promise.
@@ -110,6 +120,35 @@ def maximize(
             damping, radius = max(damping / 4, _LEAST_DAMPING), min(2 * radius, _LONGEST_STEP)
         elif kept < 0.2:
             damping, radius = 4 * max(damping, 0.05), radius / (2 if kept > 0 else 4)
+
+
+def _excess(excess: Floats, now: Optimum, other: Optimum, *, accepted: bool) -> Floats:
+    """What is to be added to the Fisher information, so that it explains how the gradient changed over a short step.
+
+    It is that of the point where the search goes on: the other one if the step was accepted.
+    """
+    step = other.theta - now.theta
+    size = float(np.abs(step).max(initial=0.0))
+    if size > _SECANT_STEP:
+        return np.zeros_like(excess) if accepted else excess
+    fisher = (other if accepted else now).score.fisher
+    model = fisher + excess
+    along = model @ step
+    expected = float(step @ along)
+    change = now.score.gradient - other.score.gradient
+    if size < _SHORTEST_STEP or not expected > 0:
+        return np.zeros_like(excess)
+    found = float(step @ change)
+    if found < _LEAST_CURVATURE * expected:
+        share = (1 - _LEAST_CURVATURE) * expected / (expected - found)
+        change = share * change + (1 - share) * along
+        found = float(step @ change)
+    return excess + np.outer(change, change) / found - np.outer(along, along) / expected
+
+
+def promised_gain(now: Optimum, bounds: Floats) -> float:
+    """Log likelihood that a step promises by the gradient and the Fisher information, within the longest step."""
+    return _step(now, now.score.fisher, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + least_squares_step(now)[1]
 
 
 def least_squares_step(now: Optimum) -> tuple[Floats, float]:
@@ -122,14 +161,14 @@ def least_squares_step(now: Optimum) -> tuple[Floats, float]:
     return coefficients, 0.5 * float((change * (normal.information @ change)).sum())
 
 
-def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:
+def _step(now: Optimum, curvature: Floats, bounds: Floats, damping: float, radius: float) -> tuple[Floats, float]:
     """Step in θ, and the gain in log likelihood that the quadratic model promises.
 
     The step is the maximum of the model in a box: within the bounds, and no parameter further than the radius, or than
     a part of the range of its bounds. A parameter that the data hardly determine, such as the length scale of an
     irrelevant column, does not hold back the others.
     """
-    gradient, fisher = now.score.gradient, now.score.fisher
+    gradient = now.score.gradient
     longest = np.minimum(radius, _LONGEST_PART * (bounds[:, 1] - bounds[:, 0]))
     lower = np.maximum(bounds[:, 0] - now.theta, -longest)
     upper = np.minimum(bounds[:, 1] - now.theta, longest)
@@ -137,14 +176,14 @@ def _step(now: Optimum, bounds: Floats, damping: float, radius: float) -> tuple[
     step = np.zeros(len(gradient))
     if not len(free):
         return step, 0.0
-    diagonal = np.diagonal(fisher)[free]
+    diagonal = np.diagonal(curvature)[free]
     least = 1e-10 * diagonal.max() + np.finfo(np.float64).tiny
     # gᵀ s − ½ sᵀ J s is least squares in a root of J. Each parameter is scaled to unit information.
     units = 1 / np.sqrt(np.maximum(diagonal, least))
-    scaled = units[:, None] * fisher[np.ix_(free, free)] * units
+    scaled = units[:, None] * curvature[np.ix_(free, free)] * units
     values, vectors = np.linalg.eigh(scaled)
     sizes = np.sqrt(np.maximum(values, 0.0) + damping + 1e-10)
     root, target = sizes[:, None] * vectors.T, vectors.T @ (units * gradient[free]) / sizes
     found = lsq_linear(root, target, bounds=(lower[free] / units, upper[free] / units), method="bvls", tol=1e-10)
     step[free] = np.clip(units * found.x, lower[free], upper[free])
-    return step, float(gradient @ step - 0.5 * step @ fisher @ step)
+    return step, float(gradient @ step - 0.5 * step @ curvature @ step)

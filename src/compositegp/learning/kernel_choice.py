@@ -8,14 +8,13 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, WhiteKernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Booleans, Indices
+from compositegp.backend import Indices
 from compositegp.composite import Observations
 from compositegp.kernels import with_finite_bounds
 from compositegp.learning.fisher_average import FisherAverage
 from compositegp.learning.hyperparameters import SCALE_SEGMENTS, problem_of, solve
 from compositegp.learning.kernel_comparison import KernelComparison
 from compositegp.learning.kernel_race import compare_kernels
-from compositegp.learning.kernel_trial import choose_by_prediction
 from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import Reporter
 from compositegp.learning.result import LearningResult
@@ -157,7 +156,6 @@ def choose_kernel(
     source: LocalSegments,
     method: LearningMethod,
     *,
-    held_out: Booleans | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -165,10 +163,11 @@ def choose_kernel(
 ) -> tuple[LearningResult, KernelComparison]:
     """Compare kernels by their composite likelihood over the same terms, and learn with the best of them.
 
-    The first candidate is learned roughly. A composite of a few blocks is then fixed, with conditioning sets found in
+    The first candidate is learned roughly. A composite of 1,024 points is then fixed, with conditioning sets found in
     its length scales, and the likelihood of every candidate is maximized on it, from where the candidates before it
-    ended. Candidates that are worse by more than two standard errors are left, the others go on to twice as many
-    blocks, until one is left, the difference no longer matters, or 16,384 points are read. A candidate with p
+    ended. Candidates that are worse by more than three standard errors are left; at most four go on to 3,072.
+    Those that are then worse by more than two are left, and two at most go on to twice as many blocks, until one is
+    left, the difference no longer matters, or 16,384 points are read. A candidate with p
     hyper-parameters is penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N)
     for what their errors cost after learning from all of N. Of candidates that are as good as the best within one
     standard error the one with the fewest parameters is chosen.
@@ -182,9 +181,6 @@ def choose_kernel(
         The terms.
     method : LearningMethod
         By which the chosen kernel is learned, from where the comparison left it.
-    held_out : boolean array of shape (n,), optional
-        Observations that lie to the others as test points lie to the data. The likely kernels are then compared by how
-        well they predict these from the others.
     random_state, n_jobs, verbose
         As in `learn`.
     select : callable, optional
@@ -207,7 +203,6 @@ def choose_kernel(
         source,
         order,
         method,
-        held_out=held_out,
         seed=seed,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -223,7 +218,6 @@ def choose_kernel_from(
     order: Any,
     method: LearningMethod,
     *,
-    held_out: Booleans | None = None,
     seed: int,
     n_jobs: int | None,
     verbose: bool,
@@ -239,9 +233,7 @@ def choose_kernel_from(
         scale = data_scale(data.X, data.residuals - data.basis @ coefficients, sample)
         started = scale if method.start == "data" else None
         comparison = compare_kernels(candidates, problem, started, method.prior_spread(compared=True), bar)
-        if held_out is not None:
-            comparison = choose_by_prediction(comparison, data, held_out, n_jobs)
-        elif select is not None:
+        if select is not None:
             comparison = select(comparison)
     winner = comparison.best
     problem = problem_of(

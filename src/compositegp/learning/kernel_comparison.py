@@ -99,7 +99,6 @@ class KernelComparison(Sequence[ComparedKernel]):
 
         The most likely, or a simpler one that is as good within one standard error, or one nearly as likely that
         predicts training points clearly better.
-        Where observations were held out, it is the one that predicts these best.
         """
         return next(row for row in self.rows if row.chosen)
 

@@ -4,29 +4,31 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices, blas_threads_for, diagonals, fetch, solve_lower
-from compositegp.composite import Composite, Observations, Score, Stack, batches, factor_covariance
+from compositegp.backend import Floats, Indices, blas_threads_for, diagonals, fetch, in_batches, solve_lower
+from compositegp.composite import Composite, Observations, Score, Stack, factor_covariance
 from compositegp.kernels import DataScale, gram
-from compositegp.learning.fisher_scoring import Optimum, maximize
+from compositegp.learning.fisher_scoring import Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
 from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
-from compositegp.learning.warm_starts import is_sum, warm_starts
+from compositegp.learning.warm_starts import is_sum, refined, warm_starts
 
-_FIRST_POINTS = 3072  # points that all the candidates are compared on
+_SECOND_POINTS = 3072  # points that the candidates are compared on that are left after the first round
 _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
-_START_BLOCKS = 4  # blocks by whose likelihood a start is chosen
-_TRIED_STARTS = 3  # starts of a sum from which some steps are tried on those blocks: sums have several maxima
+_TRIED_STARTS = 2  # starts of a sum from which some steps are tried: sums have several maxima
 _START_EVALUATIONS = 4  # of each of them, at most
+_START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
+_FIRST_POINTS = 1024  # points that all the candidates are compared on
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
 _CHEAP_GAIN = 1e-3  # the same, where steps are cheap
@@ -35,10 +37,12 @@ _FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
 _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
 _HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
-_SHRINKS = 0.5  # a maximization whose gains shrink faster than this is near its end
-_TIMES = 2  # if they do so as many times in a row: the first steps may be short for other reasons
+_UNFORESEEN = 3.0  # a maximization may gain this many times what the last step gained, or the next one promises
 _PIECES = 8  # pieces of the terms, at least, over which a standard error is found
+_FIRST_KEPT = 4  # candidates that go on to the second round, at most
 _KEPT = 2  # candidates that go on to a further round, at most
+_CLEARLY_WORSE = 3.0  # standard errors behind the best at which a candidate is left after the first round
+_WORSE = 2.0  # the same after a further round
 _MOST_ROUNDS = 4
 _MATTERS = 0.001  # log likelihood a point that a further round has to promise, on average, to be worth its time
 
@@ -71,28 +75,38 @@ def compare_kernels(
     began = time.perf_counter()
     whole, problem = problem, _halved(problem)
     source = problem.terms
-    count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
+    count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / source.mean_size)))
     start = problem.data.kernel
-    terms = FixedTerms(problem, count, start)
+    fewer = min(count, max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
+    terms = FixedTerms(problem, fewer, start)
     first = _Candidate("", start, start.theta, problem.coefficients, terms)
     if scale is not None and prior_spread is not None:
         first.prior = LogScalePrior(starting_kernel(start, scale).theta, prior_spread)
     first.climb(terms, _FIRST_EVALUATIONS)
     if first.error is not None:
         raise first.error
-    terms, few = (FixedTerms(problem, some, first.at_optimum) for some in (count, min(count, _START_BLOCKS)))
+    terms, few = (FixedTerms(problem, some, first.at_optimum) for some in (fewer, min(fewer, _START_BLOCKS)))
     learned: list[Kernel] = [first.at_optimum]
     racing: list[_Candidate] = []
     for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
         report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
-        candidate = _begun(name, given, scale, prior_spread, learned, first.coefficients, few)
+        where = terms if is_sum(given) else few
+        candidate = _begun(name, given, scale, prior_spread, learned, first.coefficients, where)
         candidate.climb(terms, _EVALUATIONS, behind=max((one.log_likelihood for one in racing), default=-np.inf))
         racing.append(candidate)
         if candidate.error is None:
             learned.append(candidate.at_optimum)
     left: list[_Candidate] = []
+    if fewer < count:
+        racing, left = _select(racing, _FIRST_KEPT, _CLEARLY_WORSE)
+        if len(racing) > 1 or any(one.last_gain > 0 for one in racing):
+            terms, best = FixedTerms(problem, count, first.at_optimum), -np.inf
+            for number, candidate in enumerate(racing):
+                report(number, len(racing), f"{candidate.name}, {round(terms.n_points)} points")
+                candidate.climb(terms, _EVALUATIONS, behind=best)
+                best = max(best, candidate.log_likelihood)
     for _ in range(_MOST_ROUNDS):
-        racing, out = _select(racing)
+        racing, out = _select(racing, _KEPT, _WORSE)
         left += out
         more = terms.n_points < _MOST_POINTS and (count < len(source) or source is not whole.terms)
         if not _undecided(racing) or not (more or any(one.last_gain > 0 for one in racing)):
@@ -112,7 +126,7 @@ def compare_kernels(
 
 def _halved(problem: LearningProblem) -> LearningProblem:
     """The same problem with segments of half the size, where they can be made: four times as many steps a second."""
-    count = max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / problem.terms.mean_size))
+    count = max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / problem.terms.mean_size))
     halves = problem.terms.halved(problem.order[:count])
     if halves is None:
         return problem
@@ -180,18 +194,18 @@ def local_log_likelihoods(data: Observations, composite: Composite, coefficients
     found = []
     with blas_threads_for(0):  # the same bits whatever the number of threads
         for stack in composite.stacks:
-            for blocks in batches(len(stack), stack.indices.shape[1] ** 2):
-                for densities, weights in zip(
-                    _log_densities(data, stack[blocks], coefficients), stack[blocks].row_weights, strict=True
-                ):
-                    counted = weights != 0
-                    pieces = np.array_split((weights * densities)[counted], parts)
-                    found += [float(piece.sum()) for piece in pieces]
+            size = stack.indices.shape[1] ** 2
+            some = in_batches(len(stack), size, partial(_log_densities, data, stack, coefficients))
+            for densities, weights in zip(np.concatenate(some), stack.row_weights, strict=True):
+                counted = weights != 0
+                pieces = np.array_split((weights * densities)[counted], parts)
+                found += [float(piece.sum()) for piece in pieces]
     return np.array(found)
 
 
-def _log_densities(data: Observations, stack: Stack, coefficients: Floats) -> Floats:
+def _log_densities(data: Observations, whole: Stack, coefficients: Floats, blocks: slice) -> Floats:
     """Log density of each point given those before it in its block, shape (blocks, n)."""
+    stack = whole[blocks]
     lower, _ = factor_covariance(data, stack, gram(data.kernel, data.rows("X", stack)))
     columns = fetch(solve_lower(lower, data.rows("columns", stack)))
     q, t = coefficients.shape
@@ -266,13 +280,14 @@ class _Candidate:
 
     def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf) -> None:
         """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach."""
+        if self.error is not None:
+            return
         began = time.perf_counter()
         begin = None
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
         self.terms, self.score, self.last_gain = terms, None, 0.0
         cheap = is_cheap(terms.reading)
-        shrunk = 0
         last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
@@ -283,15 +298,14 @@ class _Candidate:
             return found if self.prior is None else self.prior.applied(found, theta)
 
         def report(now: Optimum) -> None:
-            nonlocal shrunk
-            before = self.last_gain
+            first = self.score is None
             if self.score is not None:
                 self.last_gain = now.score.log_likelihood - self.score.log_likelihood
             self.theta, self.coefficients, self.score = now.theta, now.coefficients, now.score
-            # Gains that shrink to less than a half each time add up to no more than the last one.
-            shrunk = shrunk + 1 if self.last_gain < _SHRINKS * before else 0
-            reach = now.score.log_likelihood + self.last_gain
-            if not cheap and shrunk >= _TIMES and reach < behind - _HOPELESS * terms.n_points:
+            short = behind - _HOPELESS * terms.n_points - now.score.log_likelihood
+            if cheap or first or short <= 0:
+                return
+            if _UNFORESEEN * max(self.last_gain, promised_gain(now, self.kernel.bounds)) < short:
                 raise _Enough
 
         try:
@@ -359,19 +373,23 @@ def _begun(
             return -np.inf
 
     prior = None if prior_spread is None else LogScalePrior(kernel.theta, prior_spread)
-    ordered = starts if len(starts) == 1 else sorted(starts, key=likelihood, reverse=True)
-    theta = ordered[0]
-    if len(ordered) > 1 and is_sum(kernel):
-        tried = [_Candidate(name, kernel, one, coefficients, few, prior=prior) for one in ordered[:_TRIED_STARTS]]
+    found = [0.0] if len(starts) == 1 else [likelihood(start) for start in starts]
+    order = np.argsort(found)[::-1]
+    theta = starts[order[0]]
+    if len(starts) > 1 and is_sum(kernel):
+        several = [starts[number] for number in order[:_TRIED_STARTS]]
+        tried = [_Candidate(name, kernel, start, coefficients, few, prior=prior) for start in several]
         for one in tried:
             one.climb(few, _START_EVALUATIONS)
         theta = max(tried, key=lambda one: one.log_likelihood).theta
+    elif len(starts) > 1:
+        theta = refined(kernel, theta, max(found), likelihood)
     seconds = time.perf_counter() - began
     return _Candidate(name, kernel, theta, coefficients, few, prior=prior, seconds=seconds)
 
 
-def _select(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate]]:
-    """The candidates that may still be the best, the best first, and the others."""
+def _select(racing: list[_Candidate], most: int, errors: float) -> tuple[list[_Candidate], list[_Candidate]]:
+    """The candidates within some standard errors of the best, at most `most`, the best first, and the others."""
     ordered = sorted(racing, key=lambda one: -one.criterion)
     best = ordered[0]
     if best.error is not None:
@@ -380,9 +398,9 @@ def _select(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate
     for one in possible:
         one.difference = one.criterion - best.criterion
         one.standard_error = _standard_error(one, best)
-    near = [one for one in possible if one.difference + one.last_gain >= -2 * one.standard_error]
-    most = sorted(near, key=lambda one: -(one.criterion + one.last_gain))[:_KEPT]
-    kept = [one for one in near if one is best or one in most]
+    near = [one for one in possible if one.difference + one.last_gain >= -errors * one.standard_error]
+    foremost = sorted(near, key=lambda one: -(one.criterion + one.last_gain))[:most]
+    kept = [one for one in near if one is best or one in foremost]
     return kept, [one for one in ordered if one not in kept]
 
 

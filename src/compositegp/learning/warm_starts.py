@@ -1,5 +1,7 @@
 """Where kernels of a comparison begin: at the length scales, variance and noise of kernels learned before them."""
 
+from collections.abc import Callable
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel, Sum, WhiteKernel
@@ -8,8 +10,11 @@ from compositegp.backend import Floats
 from compositegp.kernels import DataScale, metric, noise_variance
 from compositegp.learning.starting_values import starting_kernel, starting_points
 
-_LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
-_MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with, where the parts do not share it equally
+_LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
+# Changes of log amplitudes and of log length scales, by which a start is refined.
+_MOVES = ((1.39, 0.69), (1.39, 0.35), (0.69, 0.17))
+_WIDE = 3.0  # variance of a kernel, over that of the data, from which another kernel may begin with less
+_MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with; with nearly all of it, it would keep it
 _FINER = (1.0, 0.25)  # length scales of the other parts then, in units of those of their donors
 
 
@@ -17,8 +22,9 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     """Values of ``kernel.theta`` to begin from, given kernels that were learned from the same data.
 
     Length scales, variance and noise carry over. A kernel of another smoothness may begin at some multiples of the
-    length scales, or at the scale of the data. In a sum each part begins at the kernel of its own form, where there is
-    one, and the parts share the variance: equally, or one of them has most of it, the others being as coarse or finer.
+    length scales, with the variance of the other or one nearer to that of the data, or at the scale of the data. In a
+    sum each part begins at the kernel of its own form, where there is one, and the parts share the variance: equally,
+    or one of them has most of it and the others are as coarse, or finer.
 
     Parameters
     ----------
@@ -48,14 +54,23 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     donors = [_donor(part, learned) for part in signals]
     lengths = _LENGTHS if None in donors else (1.0,)
     found = []
-    others = learned[-1:] if _form(learned[0]) == _form(learned[-1]) else [learned[0], learned[-1]]
+    others = (
+        [learned[0], learned[-1]] if None in donors and _form(learned[0]) != _form(learned[-1]) else learned[-1:]
+    )
     for other in others:
         given = [donor or other for donor in donors]
+        # The rougher a kernel, the larger the variance by which it explains smooth data.
+        variance = metric(other, len(scale.spreads))[0]
+        limits = [np.inf]
+        if None in donors and variance > _WIDE * scale.variance:
+            limits.append(float(np.sqrt(variance * scale.variance)))
         for shares in _shares(len(signals)):
             for finer in _FINER if len(set(shares)) > 1 else (1.0,):
                 fine = [finer if share < max(shares) else 1.0 for share in shares]
                 found += [
-                    _start(kernel, given, shares, [length * one for one in fine], scale) for length in lengths
+                    _start(kernel, given, shares, [length * one for one in fine], scale, most)
+                    for length in lengths
+                    for most in limits
                 ]
     if None in donors:
         found += [_within(kernel, theta) for theta in starting_points(kernel, scale)]
@@ -67,10 +82,41 @@ def is_sum(kernel: Kernel) -> bool:
     return sum(not isinstance(part, WhiteKernel) for part in _parts(kernel).values()) > 1
 
 
+def refined(kernel: Kernel, theta: Floats, value: float, likelihood: Callable[[Floats], float]) -> Floats:
+    """A better start near θ, whose likelihood is given: all amplitudes, or all length scales, larger or smaller.
+
+    Far from its maximum the likelihood of a smooth kernel is no parabola, and these two numbers decide how far.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> def likelihood(theta):
+    ...     return -float(((theta - [1.4, 0.5]) ** 2).sum())
+    >>> refined(1.0 * RBF(), np.zeros(2), likelihood(np.zeros(2)), likelihood).round(2)
+    array([1.39, 0.51])
+    """
+    for amplitude, length in _MOVES:
+        for end, size in (("length_scale", length), ("constant_value", amplitude)):
+            moves = size * _belong(kernel, end)
+            for trial in (theta - moves, theta + moves):
+                trial = _within(kernel, trial)
+                found = value if (trial == theta).all() else likelihood(trial)
+                if found > value:
+                    theta, value = trial, found
+                    break
+    return theta
+
+
+def _belong(kernel: Kernel, end: str) -> Floats:
+    """One for each of θ that belongs to a hyper-parameter whose name ends so, and zero for the others: shape (p,)."""
+    free = [one for one in kernel.hyperparameters if not one.fixed]
+    return np.repeat([float(one.name.endswith(end)) for one in free], [one.n_elements for one in free])
+
+
 def _start(
-    kernel: Kernel, donors: list[Kernel], shares: list[float], lengths: list[float], scale: DataScale
+    kernel: Kernel, donors: list[Kernel], shares: list[float], lengths: list[float], scale: DataScale, most: float
 ) -> Floats:
-    """θ with each part of a sum at multiples of its donor's length scales, with its share of the donor's variance."""
+    """θ with each part at multiples of its donor's length scales, and its share of the donor's variance, up to `most`."""
     started, remaining = clone(kernel), iter(zip(donors, shares, lengths, strict=True))
     d = len(scale.spreads)
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
@@ -85,7 +131,7 @@ def _start(
             variance, inverse_squares = metric(donor, d)
             known = inverse_squares > 0
             spreads = np.where(known, length / np.sqrt(np.where(known, inverse_squares, 1.0) * d), scale.spreads)
-            part = starting_kernel(part, DataScale(spreads, share * (variance or scale.variance)))
+            part = starting_kernel(part, DataScale(spreads, share * min(variance or scale.variance, most)))
         started = started.set_params(**{name: part}) if name else part
     return _within(kernel, started.theta)
 

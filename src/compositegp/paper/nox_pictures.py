@@ -14,7 +14,7 @@ from compositegp.plotting import style
 _FAMILIES = {  # colour, marker, and where the label of a point stands: sideways and up, in points
     "CGP": (style.BLUE, "o", (0, 6)),
     "FITC": (style.ORANGE, "s", (0, -13)),
-    "conditional": (style.GREEN, "^", (0, 6)),
+    "conditional": (style.GREEN, "^", (0, 16)),
 }
 _PREDICTORS = {"hornsgatan": "median"}  # for which the paper's 75 is found; the mean elsewhere
 
@@ -44,7 +44,7 @@ def draw_day(path: Path, shown: dict[str, Floats], day: pd.Timestamp) -> None:
 def draw_trade_off(path: Path, results: Results, author: pd.DataFrame | None) -> None:
     """Error against seconds, and against the size of segments: a row for each station, with a profile as mean."""
     stations = sorted({station for station, _ in results})
-    figure, axes = style.figure(len(stations), 2, size=(12, 4.6 * len(stations)), squeeze=False)
+    figure, axes = style.figure(len(stations), 2, size=(12, 5.2 * len(stations)), squeeze=False)
     for station, (left, right) in zip(stations, axes, strict=True):
         predictor = _PREDICTORS.get(station, "mean")
         scores = results[station, "profile"]
@@ -80,7 +80,7 @@ def _against_seconds(axis: Any, scores: list[Score], predictor: str) -> None:
             if score.method == name:
                 axis.plot(score.seconds, _error(score, predictor), marker, color=colour, ms=9, ls="", label=name)
     axis.set_xscale("log")
-    _legend_below(axis)
+    _legend_below(axis, 3)
 
 
 def _against_weeks(axis: Any, scores: list[Score], predictor: str, author: pd.DataFrame | None) -> None:
@@ -118,11 +118,11 @@ def _against_weeks(axis: Any, scores: list[Score], predictor: str, author: pd.Da
     axis.set(xlabel="weeks: of a segment, of inducing points", xscale="log")
     axis.set_xticks([1, 2, 5, 10, 25, 50], labels=["1", "2", "5", "10", "25", "50"])
     axis.minorticks_off()
-    _legend_below(axis)
+    _legend_below(axis, 2)
 
 
-def _legend_below(axis: Any) -> None:
-    axis.legend(frameon=False, fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+def _legend_below(axis: Any, columns: int) -> None:
+    axis.legend(frameon=False, fontsize=8, ncols=columns, loc="upper center", bbox_to_anchor=(0.5, -0.14))
 
 
 def _error(score: Score, predictor: str) -> float:

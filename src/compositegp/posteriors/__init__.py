@@ -11,7 +11,6 @@ from compositegp.posteriors.composite_posterior import (
 )
 from compositegp.posteriors.cross_validation import leave_one_out
 from compositegp.posteriors.field_draws import FieldDraws, draw_field
-from compositegp.posteriors.gaps import predict_gaps, rows_in_gaps
 from compositegp.posteriors.groups import gather, predict_groups, project_groups
 from compositegp.posteriors.inducing import project, project_belief
 from compositegp.posteriors.local_kriging import (
@@ -67,7 +66,6 @@ __all__ = [
     "normal_equations",
     "posterior",
     "predict_from",
-    "predict_gaps",
     "predict_groups",
     "predict_prefixes",
     "prior",
@@ -75,5 +73,4 @@ __all__ = [
     "project",
     "project_belief",
     "project_groups",
-    "rows_in_gaps",
 ]

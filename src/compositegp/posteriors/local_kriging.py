@@ -1,7 +1,7 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -53,10 +53,9 @@ _FEW_COLUMNS = 4  # up to this many columns test points that are close together 
 _GROUP = 32  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
 _SMALLER = 4  # groups that are not close together are made this many times smaller
-_SHARED = 8  # test points that share their neighbors in many columns
-_SHARING_LOSS = (
-    0.003  # expected log score, in nats, that sharing may cost there: it saves seven eighths of the work
-)
+# In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
+_SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
+_SHARING_LOSS = 0.001  # expected log score, in nats, that sharing may cost there
 _ENOUGH_TO_SHARE = 256  # test points from which sharing is tried there
 _OWN, _OWN_SHARE = (
     48,
@@ -164,32 +163,30 @@ class NearestPredictor:
 
     def predict(self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`; without a group size, in groups where they pay."""
-        found = self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), False)
+        found = self._predict(Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs, False)
         return Marginals(found.mean, found.variance)
 
     def predict_surrounded(
         self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None
     ) -> Surrounded:
         """Predict each latent value at `Z`, and describe the neighborhood that it is predicted from."""
-        return self._predict(Z, size, *self._sharing(Z, size, group_size, n_jobs), True)
+        return self._predict(Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs, True)
 
-    def _sharing(
-        self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None
-    ) -> tuple[int, float, int | None]:
-        """How many test points share their neighbors, how close they have to be, and the number of processes."""
+    def _sharing(self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None) -> "_Sharing":
+        """How test points share their neighbors."""
         if group_size is not None:
-            return group_size, _CLOSE, n_jobs
+            return _Sharing(group_size, size, _CLOSE)
         if Z.shape[1] <= _FEW_COLUMNS:
-            return _GROUP, _CLOSE, n_jobs
-        return self.shared_group_size(Z, size, n_jobs), np.inf, n_jobs
+            return _Sharing(_GROUP, size, _CLOSE)
+        return _Sharing(*self.shared(Z, size, n_jobs), np.inf)
 
     def _predict(
-        self, Z: Floats, size: int, group_size: int, close: float, n_jobs: int | None, surroundings: bool
+        self, Z: Floats, size: int, sharing: "_Sharing", n_jobs: int | None, surroundings: bool
     ) -> Surrounded:
         size = min(size, len(self.data.X))
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
-        for tasks in self._tasks(Z, size, group_size, n_jobs, close):
+        for tasks in self._tasks(Z, size, sharing, n_jobs):
             if current_device() is None:
                 found = run_tasks(
                     (
@@ -208,44 +205,57 @@ class NearestPredictor:
         check_finite(self.data.kernel, result.mean, result.variance)
         return result
 
-    def shared_group_size(self, Z: Floats, size: int, n_jobs: int | None = None) -> int:
-        """Test points that may share their neighbors in many columns, where these are never very close together.
+    def shared(self, Z: Floats, size: int, n_jobs: int | None = None) -> tuple[int, int]:
+        """Test points that may share their neighbors in many columns, and how many neighbors they then have.
 
-        A few groups are tried: sharing pays if it costs less than `_SHARING_LOSS` of expected log score.
+        In many columns test points are never very close together. A group that has more observations than a single
+        point has still costs less than its points alone. The cheapest of some choices is taken that costs no more than
+        `_SHARING_LOSS` of expected log score at a few groups that are tried.
         """
         if len(Z) < _ENOUGH_TO_SHARE or size >= len(self.data.X) or isinstance(self.data.kernel, OnFunctionals):
-            return 1
+            return 1, size
         tests = in_length_scales(self.data.kernel, Z)
-        groups = partition(tests, _SHARED)
-        chosen = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, _TRIED)]
-        rows = np.concatenate([group[:_TRIED_POINTS] for group in chosen])
-        noise = noise_variance(self.data.kernel, Z) + np.finfo(np.float64).tiny
-        together, alone = np.empty(len(Z)), np.empty(len(Z))
-        sets = self._sets(tests, sorted(chosen, key=len, reverse=True), size, n_jobs)
-        for own, near in _tasks(sorted(chosen, key=len, reverse=True), sets):
-            together[own] = _predict(self.data, _stack(near), Z[own], False).variance
-        alone[rows] = self._predict(Z[rows], size, 1, _CLOSE, n_jobs, False).variance
-        logs = [np.log(variance[rows] + noise[rows]) for variance in (together, alone)]
-        return _SHARED if 0.5 * float(np.mean(logs[0] - logs[1])) <= _SHARING_LOSS else 1
+        largest = max(count for count, _ in _SHARED)
+        groups = partition(tests, largest)
+        tried = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, _TRIED)]
+        parts = {count: [group[partition(tests[group], count)[0]] for group in tried] for count, _ in _SHARED}
+        rows = np.concatenate([part[:_TRIED_POINTS] for part in parts[min(parts)]])
+        noise = noise_variance(self.data.kernel, Z[rows]) + np.finfo(np.float64).tiny
+        alone = self._predict(Z[rows], size, _Sharing(1, size, _CLOSE), n_jobs, False).variance + noise
+        together = np.empty(len(Z))
+        for count, share in sorted(_SHARED, key=lambda one: one[1] ** 3 / one[0]):
+            most = min(round(share * size), len(self.data.X))
+            members = sorted(parts[count], key=len, reverse=True)
+            tasks = list(_tasks(members, self._sets(tests, members, most, n_jobs), 1))
+            found = run_tasks(
+                ((_predict, (self.data, _stack(near), Z[own], False)) for own, near in tasks),
+                None if n_jobs is None and current_device() is None else 1,
+            )
+            for (own, _), part in zip(tasks, found, strict=True):
+                together[own] = part.variance
+            if 0.5 * float(np.mean(np.log((together[rows] + noise) / alone))) <= _SHARING_LOSS:
+                return count, most
+        return 1, size
 
     def nearest(self, Z: Floats, count: int, n_jobs: int | None) -> Any:
         """The `count` observations nearest to each test point, nearest first: shape (M, count)."""
         return self._search.nearest(in_length_scales(self.data.kernel, Z), count, n_jobs)
 
     def _tasks(
-        self, Z: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
+        self, Z: Floats, size: int, sharing: "_Sharing", n_jobs: int | None
     ) -> Iterator[list[tuple[Any, Any]]]:
         """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
         places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
+        group_size, most, close = sharing.group_size, min(sharing.size, len(self.data.X)), sharing.close
         if group_size == 1 and places.shared is None:
             yield from self._tasks_alone(tests, size, n_jobs)
             return
         groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
-        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * size))
+        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * most))
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
-            sets = self._sets(tests, members, size, n_jobs)
+            sets = self._sets(tests, members, most, n_jobs)
             if np.isinf(close) and group_size > 1:
                 members, apart = self._served(tests, members, sets, n_jobs)
                 sets = sets[[number for number, group in enumerate(members) if len(group)]]
@@ -327,7 +337,11 @@ class NearestPredictor:
         size = min(size, len(self.data.X))
         return np.unique(
             np.concatenate(
-                [fetch(chosen).ravel() for tasks in self._tasks(Z, size, group_size, None) for _, chosen in tasks]
+                [
+                    fetch(chosen).ravel()
+                    for tasks in self._tasks(Z, size, _Sharing(group_size, size, _CLOSE), None)
+                    for _, chosen in tasks
+                ]
             )
         )
 
@@ -379,9 +393,28 @@ class NearestPredictor:
         return sets
 
 
-def _tasks(members: list[Indices], sets: Any) -> Iterator[tuple[Any, Any]]:
+class _Sharing(NamedTuple):
+    """How test points share their neighbors.
+
+    Attributes
+    ----------
+    group_size : int
+        Test points that share them, at most.
+    size : int
+        How many observations a group has.
+    close : float
+        Largest radius of a group, over the distance from its center to the last of its observations. Infinite: groups
+        may be wide, and test points whose nearest observations a group lacks are predicted alone.
+    """
+
+    group_size: int
+    size: int
+    close: float
+
+
+def _tasks(members: list[Indices], sets: Any, at_once: int = _TASK_GROUPS) -> Iterator[tuple[Any, Any]]:
     """Groups of equal size, some at a time: their test points (groups, g) and observations (groups, size)."""
-    most = _TASK_GROUPS if current_device() is None else len(members)
+    most = at_once if current_device() is None else len(members)
     sizes = np.array([len(own) for own in members])
     for g in np.unique(sizes):
         alike = np.flatnonzero(sizes == g)
@@ -608,23 +641,26 @@ def predict_prefixes(
 
 def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...]) -> list[Surrounded]:
     n = stack.indices.shape[1]
-    found: list[list[Surrounded]] = [[] for _ in skips]
+
+    def work(blocks: slice) -> list[Surrounded]:
+        points, own, found = data.rows("X", stack[blocks]), Z[blocks], []
+        lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
+        columns = fetch(solve_lower(lower, data.rows("columns", stack[blocks])))
+        V = fetch(solve_lower(lower, gram(data.kernel, points, like(own, points))))
+        pivots, prior = fetch(diagonals(lower)), diagonal(data.kernel, own, noise=False)
+        for skip in skips:
+            rest = slice(0, n - skip)
+            mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], own)
+            variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
+            errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
+            around = neighborhood(errors, pivots[:, rest][:, ::-1])
+            found.append(Surrounded(mean[:, 0], variance[:, 0], around))
+        return found
+
     keep_freed_memory()
     with blas_threads_for(0):
-        for blocks in batches(len(stack), n * n):
-            points, own = data.rows("X", stack[blocks]), Z[blocks]
-            lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
-            columns = fetch(solve_lower(lower, data.rows("columns", stack[blocks])))
-            V = fetch(solve_lower(lower, gram(data.kernel, points, like(own, points))))
-            pivots, prior = fetch(diagonals(lower)), diagonal(data.kernel, own, noise=False)
-            for number, skip in enumerate(skips):
-                rest = slice(0, n - skip)
-                mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], own)
-                variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
-                errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
-                around = neighborhood(errors, pivots[:, rest][:, ::-1])
-                found[number].append(Surrounded(mean[:, 0], variance[:, 0], around))
-    return [join_surrounded(parts, (data.n_outputs,)) for parts in found]
+        parts = in_batches(len(stack), n * n, work)
+    return [join_surrounded([part[number] for part in parts], (data.n_outputs,)) for number in range(len(skips))]
 
 
 def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:
@@ -640,13 +676,15 @@ def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None
 
 def _normal(data: Observations, stack: Stack) -> NormalEquations:
     n, q = stack.indices.shape[1], data.basis.shape[1]
-    found = []
+
+    def work(blocks: slice) -> NormalEquations:
+        points = data.rows("X", stack[blocks])
+        lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
+        columns = solve_lower(lower, data.rows("columns", stack[blocks]))
+        products = fetch(columns[..., :q].mT @ columns)
+        return NormalEquations(products[..., :q], products[..., q:])
+
     keep_freed_memory()
     with blas_threads_for(0):
-        for blocks in batches(len(stack), n * n):
-            points = data.rows("X", stack[blocks])
-            lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
-            columns = solve_lower(lower, data.rows("columns", stack[blocks]))
-            products = fetch(columns[..., :q].mT @ columns)
-            found.append(NormalEquations(products[..., :q], products[..., q:]))
+        found = in_batches(len(stack), n * n, work)
     return NormalEquations(*(np.concatenate(values) for values in zip(*found, strict=True)))

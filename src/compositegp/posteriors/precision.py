@@ -1,6 +1,8 @@
 """The inverse of one covariance: what all the data say about each observation without itself and its neighbors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -11,17 +13,21 @@ from compositegp.backend import (
     Indices,
     blas_threads_for,
     cholesky,
+    current_device,
     diagonals,
     fetch,
     half_of_weighted_inverse,
     invert_lower,
     like,
+    run_tasks,
     solve_lower,
     solve_upper,
 )
 from compositegp.composite import FactoredStack, Observations, batches
 from compositegp.posteriors.local_kriging import coefficients_in_blocks
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
+
+_TASK_SETS = 16  # sets of observations in one task, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +67,19 @@ class Precision:
         coefficients, root = coefficients_in_blocks(data, factored.innovations)
         return cls(data, matrix, solved, coefficients[0], root[0])
 
-    def around(self, near: Indices) -> Neighborhood:
+    def around(self, near: Indices, n_jobs: int | None = None) -> Neighborhood:
         """Neighborhoods of test points from their nearest observations, nearest first: `near` of shape (m, w)."""
-        found = [
-            neighborhood(self._errors(columns), pivots)
-            for columns, pivots in (self._whitened(near[part]) for part in batches(len(near), near.shape[1] ** 2))
-        ]
+
+        def work(part: slice) -> Neighborhood:
+            columns, pivots = self._whitened(near[part])
+            return neighborhood(self._errors(columns), pivots)
+
+        found = _in_tasks(work, near, n_jobs)
         return Neighborhood(*(np.concatenate(values) for values in zip(*found, strict=True)))
 
-    def without(self, rows: Indices, near: Indices, skips: tuple[int, ...]) -> list[Surrounded]:
+    def without(
+        self, rows: Indices, near: Indices, skips: tuple[int, ...], n_jobs: int | None = None
+    ) -> list[Surrounded]:
         """Predict some of the observations without themselves and their K nearest, for every K.
 
         With the observation itself first in A and w = L⁻¹ e₁, its variance without the K nearest is Σ w² over the first
@@ -82,6 +92,8 @@ class Precision:
             The observations nearest to each of them, itself left out, nearest first.
         skips : tuple of int
             Values of K, each less than k.
+        n_jobs : int, optional
+            None: threads on all cores. A number: one core.
 
         Returns
         -------
@@ -91,36 +103,63 @@ class Precision:
         sets = np.concatenate([rows[:, None], near[:, :width]], axis=1)
         noise = self.data.noise[rows]
         targets = self.data.targets[rows].reshape(len(rows), -1)
-        found: list[list[Surrounded]] = [[] for _ in skips]
-        for part in batches(len(rows), sets.shape[1] ** 2):
+
+        def work(part: slice) -> list[Surrounded]:
             columns, pivots = self._whitened(sets[part], itself=True)
             w, columns = columns[..., 0], columns[..., 1:]
             errors = self._errors(columns)
-            for number, skip in enumerate(skips):
+            found = []
+            for skip in skips:
                 first = slice(0, skip + 1)
                 mean = targets[part] - np.einsum("mk,mkt->mt", w[:, first], errors[:, first])
                 uncertain = np.einsum("mk,mkq->mq", w[:, first], columns[:, first, : len(self.root)]) @ self.root
                 variance = np.maximum((w[:, first] ** 2).sum(axis=1) - noise[part], 0.0)
                 around = neighborhood(errors[:, skip + 1 :], pivots[:, skip + 1 :])
-                found[number].append(Surrounded(mean, variance + (uncertain**2).sum(axis=1), around))
-        return [join_surrounded(parts, self.data.outputs) for parts in found]
+                found.append(Surrounded(mean, variance + (uncertain**2).sum(axis=1), around))
+            return found
+
+        parts = zip(*_in_tasks(work, sets, n_jobs), strict=True)
+        return [join_surrounded(list(part), self.data.outputs) for part in parts]
 
     def _whitened(self, sets: Indices, itself: bool = False) -> tuple[Floats, Floats]:
         """L⁻¹ (P [F y])_A, shape (m, a, q + t), and 1 / L_ii, shape (m, a), for sets A of shape (m, a).
 
         With `itself` the first column is L⁻¹ e₁.
         """
-        chosen = like(sets, self.matrix)
+        found = []
         with blas_threads_for(0):
-            lower, _ = cholesky(self.matrix[chosen[:, :, None], chosen[:, None, :]])
-            columns = self.solved[chosen]
-            if itself:
-                unit = np.zeros((*sets.shape, 1))
-                unit[:, 0] = 1.0
-                columns = array_namespace(columns).concat([like(unit, columns), columns], axis=2)
-            columns = solve_lower(lower, columns)
-        return fetch(columns), 1 / fetch(diagonals(lower))
+            for part in batches(len(sets), sets.shape[1] ** 2):
+                chosen = like(sets[part], self.matrix)
+                lower, _ = cholesky(_submatrices(self.matrix, chosen))
+                columns = self.solved[chosen]
+                if itself:
+                    unit = np.zeros((*chosen.shape, 1))
+                    unit[:, 0] = 1.0
+                    columns = array_namespace(columns).concat([like(unit, columns), columns], axis=2)
+                found.append((fetch(solve_lower(lower, columns)), 1 / fetch(diagonals(lower))))
+        columns, deviations = (np.concatenate(values) for values in zip(*found, strict=True))
+        return columns, deviations
 
     def _errors(self, columns: Floats) -> Floats:
         q = len(self.coefficients)
         return np.asarray(columns[..., q:] - columns[..., :q] @ self.coefficients)
+
+
+def _in_tasks(work: Callable[[slice], Any], sets: Indices, n_jobs: int | None) -> list[Any]:
+    """Results of work on some sets of observations (m, a) at a time; on a device, on as many as it has memory for."""
+    if current_device() is not None:
+        return [work(part) for part in batches(len(sets), sets.shape[1] ** 2)]
+    starts = range(0, len(sets), _TASK_SETS)
+    return run_tasks(
+        ((work, (slice(start, start + _TASK_SETS),)) for start in starts), None if n_jobs is None else 1
+    )
+
+
+def _submatrices(matrix: Array, sets: Array) -> Array:
+    """Rows and columns of a matrix in each of some sets (m, a): shape (m, a, a)."""
+    if not isinstance(matrix, np.ndarray):
+        return matrix[sets[:, :, None], sets[:, None, :]]
+    found = np.empty((*sets.shape, sets.shape[1]))
+    for chosen, out in zip(sets, found, strict=True):
+        np.take(matrix.take(chosen, axis=0), chosen, axis=1, out=out, mode="clip")
+    return found

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Booleans, Floats
+from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
@@ -112,9 +112,7 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
-    def tune(
-        self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, held_out: Booleans | None = None
-    ) -> Any:
+    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> Any:
         """What the method learns from the data before it predicts: a storable object, or None (the default).
 
         Parameters
@@ -123,8 +121,6 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         heavy_tails : bool
             Whether predictive distributions may have heavy tails: not with a target transform.
         n_jobs : int or None
-        held_out : boolean array of shape (n,), optional
-            Observations that lie to the others as test points lie to the data.
         """
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compositegp.backend import Booleans, Floats, Indices
+from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
 from compositegp.functionals import Functionals
 from compositegp.means import Estimated, MeanModel, as_mean, inflated
@@ -35,7 +35,6 @@ from compositegp.prediction.neighborhood_tuning import (
     calibrate,
     calibrate_by,
     calibrated_crps,
-    crps_in_gaps,
     exact_held_out_predictions,
     held_out_predictions,
     mean_that_varies,
@@ -69,8 +68,8 @@ class Nearest(PredictionMethod):
         nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02.
     group_size : int, optional
         Test points that share their nearest observations, at most. By default 32 in up to four columns (fewer where
-        they are not close together), and in more columns 8 where a few groups show that sharing costs less than 0.01
-        nats of log score, else 1.
+        they are not close together). In more columns 8 or 16, with up to twice as many observations, where a few groups
+        show that sharing costs no more than 0.001 nats of log score, else 1.
     local_mean : bool or "auto"
         For a mean whose coefficients are learned: whether they vary from one neighborhood to another. ``auto``: as much
         as the data say; the coefficients of a neighborhood are N(β₀, T), with T learned (0 is the same mean
@@ -121,9 +120,7 @@ class Nearest(PredictionMethod):
         if not isinstance(self.theta_uncertainty, bool) and self.theta_uncertainty != "auto":
             raise ValueError(f'theta_uncertainty must be True, False or "auto"; found {self.theta_uncertainty!r}.')
 
-    def tune(
-        self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, held_out: Booleans | None = None
-    ) -> NeighborhoodTuning | None:
+    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Learn how many neighbors are enough, how much the mean varies, and how large errors are."""
         n = len(fitted.data.X)
         if self._is_exact(n):
@@ -140,27 +137,10 @@ class Nearest(PredictionMethod):
             varies = varying_mean(search, estimate, min(int(size), N_NEIGHBORS), n_jobs)
             if varies is not None:
                 tuning = replace(tuning, coefficients=varies[0], spread=varies[1])
-            if held_out is not None:
-                tuning = self._best_in_gaps(fitted, estimate, tuning, held_out, n_jobs)
         if self.calibration is None:
             return tuning
         search = fitted.search.with_data(self.local_data(fitted, tuning))
         return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs))
-
-    def _best_in_gaps(
-        self,
-        fitted: FittedTerms,
-        estimate: Estimated,
-        tuning: NeighborhoodTuning,
-        held_out: Booleans,
-        n_jobs: int | None,
-    ) -> NeighborhoodTuning:
-        """The mean of a neighborhood as it is, or one from its own observations alone: what predicts gaps better."""
-        free = inflated(estimate, _LOCAL_FREEDOM)
-        coefficients = np.reshape(np.asarray(free.prior_mean), (-1, fitted.data.n_outputs))
-        own = replace(tuning, coefficients=coefficients, spread=np.asarray(free.prior_covariance))
-        scores = [crps_in_gaps(self.local_data(fitted, one), held_out, n_jobs) for one in (tuning, own)]
-        return own if scores[1] < scores[0] else tuning
 
     def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Errors of the exact Gaussian process; with few observations they are the Gaussian's."""
@@ -260,7 +240,7 @@ class ExactPredictor(Predictor):
         if self._calibration is None:
             return found
         near = self._fitted.search.nearest(Z, min(len(self.data.X), max(WINDOWS)), n_jobs)
-        return Surrounded(*found, self._cached_precision.around(near))
+        return Surrounded(*found, self._cached_precision.around(near, n_jobs))
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
         """Means alone, which need no solve."""

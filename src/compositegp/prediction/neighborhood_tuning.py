@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Booleans, Floats, Indices
+from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations
 from compositegp.kernels import diagonal
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covariance, fit_random_effects
@@ -17,9 +17,7 @@ from compositegp.posteriors import (
     Precision,
     Surrounded,
     normal_equations,
-    predict_gaps,
     predict_prefixes,
-    rows_in_gaps,
 )
 from compositegp.prediction.fitted_terms import HeldOutPart
 from compositegp.predictive import Calibration, Family, Normal, ratios
@@ -177,15 +175,6 @@ def mean_that_varies(
     return as_mean(Basis(estimate.functions, np.asarray(coefficients).reshape(-1, *outputs), covariance))
 
 
-def crps_in_gaps(data: Observations, held_out: Booleans, n_jobs: int | None) -> float:
-    """Mean CRPS of Gaussian predictions of observations that are held out together, from the others."""
-    rows = rows_in_gaps(data, held_out)
-    found = predict_gaps(data, held_out, rows, _MOST_HELD, n_jobs)
-    std = np.sqrt(found.variance + _noise(data, rows))
-    errors = (data.targets[rows] - found.mean).reshape(len(rows), -1) / std[:, None]
-    return float(np.mean(std[:, None] * Normal().crps(errors)))
-
-
 def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None) -> Calibration | None:
     """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
     if len(search.data.X) < _FEWEST_POINTS:
@@ -299,7 +288,7 @@ def exact_held_out_predictions(
     for number, (most, skips) in enumerate(((n // _SHARE, _near_skips(held)), (_EXACT_FAR_POINTS, (held,)))):
         rows = _chosen(n, max(most, _ENOUGH) if number == 0 else most, seed + number)
         near = search.around(rows, 0, min(n - 1, max(skips) + max(WINDOWS)), n_jobs)[:, ::-1]
-        for skip, part in zip(skips, precision.without(rows, near, skips), strict=True):
+        for skip, part in zip(skips, precision.without(rows, near, skips, n_jobs), strict=True):
             found.append(HeldOutPart(rows, skip, search.distances(rows, near[:, skip]), part))
     return found
 

@@ -48,8 +48,7 @@ def fill(
     """Fill the gaps of a raster.
 
     A Gaussian process is learned from the observed cells, and every missing cell is predicted from the observed cells
-    around it. The kernel is the one that does best on observed cells under gaps like those of the raster: its own gaps,
-    mirrored. What was observed stays as it is, with an error of zero. The work goes from tile to tile, so that the
+    around it. What was observed stays as it is, with an error of zero. The work goes from tile to tile, so that the
     result does not depend on how the raster is chunked; of a raster of Dask the result is lazy, and computing it needs
     memory for some tiles only.
 
@@ -121,7 +120,6 @@ def fill(
             values,
             grid,
             int(counts.sum()),
-            cells,
             log=log,
             kernel=kernel,
             prediction=prediction,
@@ -147,7 +145,6 @@ def learn_raster(
     y: str | None = None,
     time: str | None = None,
     sphere: bool | str = "auto",
-    wanted: "xr.DataArray | None" = None,
     covariates: "Mapping[str, xr.DataArray] | Sequence[str] | None" = None,
     log: bool = False,
     kernel: Any = None,
@@ -171,7 +168,6 @@ def learn_raster(
         values,
         grid,
         int(count_observed(values, grid).sum()),
-        wanted_cells(wanted, grid),
         log=log,
         kernel=kernel,
         prediction=prediction,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from compositegp.backend import Booleans, Floats
+from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.means import Basis, LinearIn
 from compositegp.prediction import PredictionMethod
@@ -115,23 +115,17 @@ def new_regressor(
 
 
 def fit_regressor(
-    regressor: CompositeGPRegressor,
-    X: Floats,
-    y: Floats,
-    noise_variance: Floats | None,
-    automatic: bool,
-    held_out: Booleans | None = None,
+    regressor: CompositeGPRegressor, X: Floats, y: Floats, noise_variance: Floats | None, automatic: bool
 ) -> None:
     """Fit a regressor of a field.
 
     Where a user has chosen no kernel (`automatic`), what there is to say about its hyper-parameters is no warning: it
-    is among the map's cautions. With `held_out`, observations under gaps like those that are to be filled decide about
-    the kernel: see `CompositeGPRegressor.fit`.
+    is among the map's cautions.
     """
     with warnings.catch_warnings():
         if automatic:
             warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, y, noise_variance, held_out=held_out)
+        regressor.fit(X, y, noise_variance)
 
 
 def check_targets(y: Floats, log: bool, what: str) -> None:

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compositegp.backend import Booleans, Floats
+from compositegp.backend import Floats
 from compositegp.prediction import PredictionMethod
 from compositegp.spatial.grid import Grid, Window
 from compositegp.spatial.map_model import MapModel, check_targets, fit_regressor, new_regressor
-from compositegp.spatial.mirrored_gaps import MIRRORS, is_useful, mirrored_gaps
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,7 +22,6 @@ def learn_from_raster(
     values: Any,
     grid: Grid,
     n_observed: int,
-    cells: Any,
     *,
     log: bool,
     kernel: Any,
@@ -42,17 +40,13 @@ def learn_from_raster(
     grid : Grid
     n_observed : int
         Observed cells.
-    cells : True, or boolean array of the grid's shape
-        Cells that are to be filled, where they are missing.
     log, kernel, prediction, random_state, n_jobs
         As for `fill`.
     """
     name = str(array.name or "the raster")
     if n_observed < 3:
         check_targets(np.zeros(n_observed), False, name)
-    regions = _chosen_regions(values, grid, n_observed, random_state)
-    parts = [observed_in(values, grid, window) for window in regions]
-    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    X, y = _sample(values, grid, n_observed, random_state)
     check_targets(y, log, name)
     regressor = new_regressor(
         y,
@@ -65,8 +59,7 @@ def learn_from_raster(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    held_out = _held_out(values, cells, grid, regions) if n_observed < np.prod(grid.shape) else None
-    fit_regressor(regressor, X, y, None, kernel is None, held_out)
+    fit_regressor(regressor, X, y, None, kernel is None)
     notes = (
         [] if len(y) == n_observed else [f"Learned from {len(y)} of {n_observed} observed cells, in whole regions."]
     )
@@ -84,32 +77,20 @@ def learn_from_raster(
     )
 
 
-def _chosen_regions(values: Any, grid: Grid, n_observed: int, random_state: int) -> list[Window]:
-    """All the regions of a raster or, where its observed cells are many, some whole ones, so that distances stay."""
+def _sample(values: Any, grid: Grid, n_observed: int, random_state: int) -> tuple[Floats, Floats]:
+    """Observed cells as points and targets: all of them, or those of some whole regions, so that distances stay."""
     regions = _regions(grid)
-    if n_observed <= LEARNED:
-        return regions
-    chosen, total = [], 0
-    for number in np.random.default_rng(random_state).permutation(len(regions)):
-        chosen.append(regions[number])
-        total += len(observed_in(values, grid, regions[number])[1])
-        if total >= LEARNED:
+    if n_observed > LEARNED:
+        regions = [regions[number] for number in np.random.default_rng(random_state).permutation(len(regions))]
+    points, targets, total = [], [], 0
+    for window in regions:
+        if total >= LEARNED and n_observed > LEARNED:
             break
-    return chosen
-
-
-def _held_out(values: Any, cells: Any, grid: Grid, regions: list[Window]) -> Booleans | None:
-    """Which of the observed cells of some regions are under mirrored gaps: shape (n,); None where these are no use."""
-    for mirror in MIRRORS:
-        parts = []
-        for window in regions:
-            hidden = mirrored_gaps(values, cells, grid, window, mirror)
-            observed = np.asarray(values[window], dtype=np.float64)
-            parts.append(observed_of(np.where(np.isnan(observed), np.nan, hidden), grid, window)[1] > 0)
-        found = np.concatenate(parts)
-        if is_useful(found):
-            return found
-    return None
+        X, y = observed_in(values, grid, window)
+        points.append(X)
+        targets.append(y)
+        total += len(y)
+    return np.concatenate(points), np.concatenate(targets)
 
 
 def observed_in(values: Any, grid: Grid, window: Window, chosen: Any = True) -> tuple[Floats, Floats]:

@@ -1,0 +1,166 @@
+"""The live page: over HTTP, in a browser, and with the promises of the stream."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from compositegp.cli.app import main
+from compositegp.forecasting import CompositeGPForecaster
+
+pytest.importorskip("fastapi", reason="no fastapi: pip install 'compositegp[serve]'")
+pytest.importorskip("uvicorn", reason="no uvicorn: pip install 'compositegp[serve]'")
+
+PERIODS = 24 * 9
+
+
+def values(n, start=0):
+    hours = np.arange(start, start + n)
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=PERIODS + 100)[start : start + n]
+    index = pd.date_range("2024-01-01", periods=PERIODS + 100, freq="h")[start : start + n]
+    return pd.Series(20 + 5 * np.sin(2 * np.pi * hours / 24) + noise, index=index)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    path = tmp_path_factory.mktemp("serve") / "model.cgp"
+    model = CompositeGPForecaster(None, seasons=["day"], horizon=6, search=False).fit(values(PERIODS))
+    model.save(
+        path, time="time", target="value", horizon="6h", time_pattern=None, day_first=None,
+        separator=",", decimal=".", encoding=None,
+    )  # fmt: skip
+    return path
+
+
+class Served:
+    """A server in a process of its own."""
+
+    def __init__(self, model, rows):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "compositegp", "serve", model, "--follow", rows, "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        line = self.process.stderr.readline()
+        assert line.startswith("note: the page is at http://127.0.0.1:"), line + self.process.stderr.read()
+        self.url = line.split()[-1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return answer.read().decode()
+
+    def forecast(self, wanted=lambda content: content is not None, seconds=60):
+        """The forecast, once it is as wanted."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            content = json.loads(self.get("forecast.json"))
+            if wanted(content):
+                return content
+            time.sleep(0.1)
+        raise AssertionError(f"not published: {content}")
+
+
+@pytest.fixture(scope="module")
+def served(trained, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    model, rows = folder / "model.cgp", folder / "new.csv"
+    shutil.copy(trained, model)
+    with Served(model, rows) as server:
+        server.model, server.rows = model, rows
+        yield server
+
+
+def test_what_is_served_is_the_forecast_of_the_model_and_follows_its_rows(served, trained):
+    expected = CompositeGPForecaster.load(trained)
+    found = served.forecast()
+    assert found["latest"] == expected.last_.isoformat()
+    np.testing.assert_allclose([row["mean"] for row in found["forecast"]], expected.predict("6h")["mean"])
+    np.testing.assert_allclose(
+        [row["value"] for row in found["history"]], expected.observations_["value"].tail(1000)
+    )
+    new = values(6, PERIODS)
+    new.rename_axis("time").rename("value").to_csv(served.rows)
+    expected.update(new)
+    found = served.forecast(lambda content: content["latest"] == new.index[-1].isoformat())
+    np.testing.assert_allclose([row["mean"] for row in found["forecast"]], expected.predict("6h")["mean"])
+    assert found["history"][-1]["value"] == pytest.approx(new.iloc[-1])
+    # The checkpoint was written before the forecast was published.
+    assert CompositeGPForecaster.load(served.model).last_ == new.index[-1]
+
+
+def test_health_and_pages_that_are_not_there(served):
+    assert json.loads(served.get("healthz")) == {"status": "following"}
+    for path in ("docs", "openapi.json", "..%2fmodel.cgp"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            served.get(path)
+
+
+def test_the_page_refers_to_nothing_outside_of_it(served):
+    page = served.get("")
+    assert page.startswith("<!doctype html>")
+    assert page.replace("http://www.w3.org/2000/svg", "").count("http") == 0
+
+
+def test_a_model_and_an_address_are_for_one_process(served, trained, tmp_path, capsys):
+    assert main(["serve", str(served.model), "--follow", str(tmp_path / "n.csv"), "--port", "0"]) == 1
+    assert "another process" in capsys.readouterr().err
+    port = served.url.rstrip("/").rpartition(":")[2]
+    assert main(["serve", str(trained), "--follow", str(tmp_path / "n.csv"), "--port", port]) == 1
+    assert "Give another --port" in capsys.readouterr().err
+
+
+def test_the_page_draws_the_forecast_in_a_browser(served, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no chromium: make test-setup installs it")
+    served.forecast()
+    done = subprocess.run(
+        [
+            browser,
+            *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+            *("--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"),
+            *("--enable-logging=stderr", "--v=0", "--virtual-time-budget=3000", "--dump-dom", served.url),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "CONSOLE" not in done.stderr
+    assert "forecast after 2024-01-" in done.stdout
+    for name in ("history", "mean", "wide", "narrow"):
+        points = done.stdout.split(f'class="{name}" points="')[1].split('"')[0]
+        pairs = np.array([pair.split(",") for pair in points.split()], dtype=float)
+        assert len(pairs) >= 6
+        assert pairs[:, 0].min() >= 59
+        assert pairs[:, 0].max() <= 991
+        assert pairs[:, 1].min() >= 9
+        assert pairs[:, 1].max() <= 391
+
+
+def test_sigterm_takes_in_what_waits_and_ends_with_zero(trained, tmp_path):
+    model, rows = tmp_path / "model.cgp", tmp_path / "new.csv"
+    shutil.copy(trained, model)
+    new = values(8, PERIODS)
+    new.rename_axis("time").rename("value").to_csv(rows)
+    with Served(model, rows) as server:
+        server.forecast(lambda content: content and content["latest"] == new.index[5].isoformat())
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+    assert CompositeGPForecaster.load(model).last_ == new.index[-1]

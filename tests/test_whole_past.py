@@ -1,0 +1,115 @@
+"""Short series: forecasts from all the past, against dense algebra."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal
+
+from compositegp.forecasting import CompositeGPForecaster
+from compositegp.forecasting.horizon_terms import covariances
+from compositegp.forecasting.memory import Memory, learn_memory, sum_of, whole_kernel
+from compositegp.forecasting.whole_past import WholePast
+
+SIZE, HORIZON = 40, 5
+
+
+@pytest.fixture
+def kernel():
+    return sum_of(list(whole_kernel(Memory(None, 1.5, 0.5, "rough"), {"year": 12.0}, 12, SIZE, 1.0).values()))
+
+
+@pytest.fixture
+def past(rng):
+    functions = np.column_stack([np.ones(SIZE), np.linspace(-1, 1, SIZE)])
+    return WholePast(rng.normal(size=SIZE).cumsum() * 0.3, functions, 0.7)
+
+
+def dense(past, kernel):
+    """Covariance of all the values, effects included."""
+    k = covariances(kernel, SIZE)
+    at = np.arange(SIZE)
+    return k[np.abs(at[:, None] - at)] + past.prior_variance * past.functions @ past.functions.T
+
+
+def conditional(covariance, values, known, wanted):
+    """Mean and variance of some values given others, from the textbook."""
+    inner = covariance[np.ix_(known, known)]
+    outer = covariance[np.ix_(wanted, known)]
+    mean = outer @ np.linalg.solve(inner, values[known])
+    return mean, np.diagonal(covariance[np.ix_(wanted, wanted)] - outer @ np.linalg.solve(inner, outer.T))
+
+
+def test_the_score_is_the_log_likelihood(past, kernel):
+    value, _ = past.score(covariances(kernel, SIZE))
+    expected = multivariate_normal.logpdf(past.values, cov=dense(past, kernel))
+    assert value == pytest.approx(expected, rel=1e-5)
+    assert past.log_scores(covariances(kernel, SIZE)).sum() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_slope_is_that_of_finite_differences(past, kernel):
+    k = covariances(kernel, SIZE)
+    slope = past.score(k)[1]
+    np.testing.assert_allclose(slope, approx_fprime(k, lambda k: past.score(k)[0], 1e-7), rtol=1e-3, atol=1e-3)
+
+
+def test_forecasts_of_every_origin_are_conditional_distributions(past, kernel):
+    errors, variance = past.forecasts(covariances(kernel, SIZE), HORIZON)
+    assert errors.shape == (SIZE - HORIZON + 1, HORIZON)
+    covariance = dense(past, kernel)
+    for origin in (1, 7, SIZE - HORIZON):
+        wanted = np.arange(origin, origin + HORIZON)
+        mean, spread = conditional(covariance, past.values, np.arange(origin), wanted)
+        np.testing.assert_allclose(errors[origin], past.values[wanted] - mean, atol=1e-5)
+        np.testing.assert_allclose(variance[origin], spread, rtol=1e-5)
+
+
+def test_a_missing_value_tells_nothing(past, kernel):
+    k, covariance = covariances(kernel, SIZE), dense(past, kernel)
+    holes = WholePast(np.where(np.arange(SIZE) % 7 == 3, np.nan, past.values), past.functions, past.prior_variance)
+    there = np.isfinite(holes.values)
+    expected = multivariate_normal.logpdf(past.values[there], cov=covariance[np.ix_(there, there)])
+    assert holes.score(k)[0] == pytest.approx(expected, rel=1e-4)
+    assert holes.count == there.sum()
+    errors, _ = holes.forecasts(k, HORIZON)
+    known, wanted = np.flatnonzero(there[:20]), np.arange(20, 25)
+    mean, _ = conditional(covariance, past.values, known, wanted)
+    seen = there[wanted]
+    np.testing.assert_allclose(errors[20][seen], (past.values[wanted] - mean)[seen], atol=1e-4)
+    assert np.isnan(errors[20][~seen]).all()
+
+
+def test_the_prior_keeps_learning_near_its_start(past, kernel):
+    tight = learn_memory(kernel, [past], freedom=1e-3).kernel
+    np.testing.assert_allclose(tight.theta, kernel.theta, atol=0.05)
+    free = learn_memory(kernel, [past]).kernel
+    k = [covariances(one, SIZE) for one in (free, kernel)]
+    assert past.score(k[0])[0] > past.score(k[1])[0]
+
+
+def test_a_forecaster_of_a_short_series_is_the_exact_process(rng):
+    """The forecast from effects and memory is that of one Gaussian process of all the values."""
+    index = pd.date_range("2010-01-01", periods=60, freq="MS")
+    series = pd.Series(10 + np.sin(2 * np.pi * np.arange(60) / 12) + 0.1 * rng.normal(size=60).cumsum(), index)
+    model = CompositeGPForecaster(None, search=False, horizon=6).fit(series)
+    fitted = model._fitted()
+    points = np.concatenate([fitted.grid.points, fitted.next_places(6)[:, None]])
+    functions = fitted.effects(points)
+    at = np.arange(66)
+    covariance = covariances(fitted.kernel, 66)[np.abs(at[:, None] - at)]
+    covariance += fitted.information.prior_variance * functions @ functions.T
+    values = np.append(series.to_numpy() - fitted.center, np.zeros(6))
+    mean, variance = conditional(covariance, values, at[:60], at[60:])
+    found = fitted.forecast(points[60:], joint=False, latent=False)
+    np.testing.assert_allclose(found.location, fitted.center + mean, atol=1e-4)
+    np.testing.assert_allclose(found.scale / fitted.factors(points[60:]), np.sqrt(variance), rtol=1e-3)
+
+
+def test_a_slope_that_changes_is_followed():
+    """Forecasts follow the latest slope, not the average one."""
+    index = pd.date_range("2010-01-01", periods=120, freq="MS")
+    t = np.arange(120.0)
+    values = np.where(t < 70, 100 + t, 170 - (t - 70)) + np.random.default_rng(1).normal(size=120) * 0.3
+    model = CompositeGPForecaster(None, horizon=12).fit(pd.Series(values, index))
+    ahead = model.predict(12)["mean"].to_numpy()
+    np.testing.assert_allclose(ahead, 170 - (np.arange(120, 132) - 70), atol=6)  # damped a little
