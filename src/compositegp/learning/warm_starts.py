@@ -116,7 +116,7 @@ def _belong(kernel: Kernel, end: str) -> Floats:
 def _start(
     kernel: Kernel, donors: list[Kernel], shares: list[float], lengths: list[float], scale: DataScale, most: float
 ) -> Floats:
-    """θ with each part at multiples of its donor's length scales, and its share of the donor's variance, up to `most`."""
+    """θ with each part at multiples of its donor's length scales, and its share of the donor's variance at `most`."""
     started, remaining = clone(kernel), iter(zip(donors, shares, lengths, strict=True))
     d = len(scale.spreads)
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
