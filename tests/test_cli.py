@@ -657,6 +657,25 @@ class TestProgram:
         monkeypatch.setattr("compositegp.cli.app.build_app", interrupt)
         assert command("info") == Done(130, "", "interrupted\n")
 
+    @pytest.mark.parametrize("module", ["compositegp.cli.app", "typer"])
+    def test_an_interrupt_while_the_first_modules_are_imported_ends_with_130(self, module):
+        code = textwrap.dedent(f"""
+            import sys
+
+            class Interrupt:
+                def find_spec(self, name, path, target=None):
+                    if name == {module!r}:
+                        raise KeyboardInterrupt
+
+            sys.meta_path.insert(0, Interrupt())
+            from compositegp.cli import main
+
+            sys.argv[1:] = ["info"]
+            sys.exit(main())
+        """)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
     @pytest.mark.parametrize(
         ("error", "sentence"),
         [

@@ -274,6 +274,23 @@ def test_it_does_not_matter_in_how_many_parts_rows_arrive(rng, tmp_path, gap):
     assert len(found) == 1
 
 
+def test_what_is_far_ahead_is_refused_and_nothing_is_lost(series):
+    model = CompositeGPForecaster(None, search=False, n_neighbors=200).fit(series[:-30])
+    last, expected = model.last_, model.predict(5)
+    wrong = series[-30:].copy()
+    wrong.index = wrong.index[:-1].append(pd.DatetimeIndex(["2099-01-01"], tz=series.index.tz))
+    with pytest.raises(
+        ValueError, match=r"an observation at 2099-01-01 00:00:00.* steps after the one before it.*max_gap"
+    ):
+        model.update(wrong)
+    assert model.last_ == last
+    pd.testing.assert_frame_equal(model.predict(5), expected)
+    late = series[-1:].copy()
+    late.index = late.index + pd.Timedelta(days=60)
+    model.update(late, max_gap=pd.Timedelta(days=90))
+    assert model.last_ == late.index[-1]
+
+
 def test_what_is_late_is_refused_or_skipped(series):
     model = CompositeGPForecaster(None, search=False).fit(series[:-24])
     before = model.observations_
@@ -323,6 +340,23 @@ def test_further_columns_whose_future_is_known_improve_the_forecast(rng):
     assert (
         np.sqrt(np.mean((partly["mean"] - truth) ** 2)) < 0.7 * errors[1]
     )  # where it is missing, it counts as average
+
+
+def test_columns_may_be_missing_in_part(rng):
+    """What is known of a column still improves the forecast; where its future is missing it counts as average."""
+    index = pd.date_range("2024-01-01", periods=24 * 16, freq="h")
+    heat = rng.normal(size=len(index))
+    y = pd.Series(5 + 2 * heat + 0.1 * rng.normal(size=len(index)), index=index)
+    X = pd.DataFrame({"heat": np.where(rng.uniform(size=len(index)) < 0.2, np.nan, heat)}, index=index)
+    model = CompositeGPForecaster(None, seasons=[], search=False).fit(y[:-24], X[:-24])
+    future = pd.DataFrame({"heat": heat[-24:]}, index=index[-24:])
+    future.iloc[5] = np.nan
+    found = model.predict("24h", X=future)
+    assert np.isfinite(found).all(axis=None)
+    error = np.delete((found["mean"] - y[-24:]).to_numpy(), 5)
+    assert np.sqrt(np.mean(error**2)) < 0.5 * y.std()
+    assert abs(found["mean"].iloc[5] - y.mean()) < y.std()
+    assert np.isfinite(model.update(y[-24:], X[-24:]).predict("24h", X=future)).all(axis=None)
 
 
 def test_forecasts_keep_the_phase_of_the_clock():

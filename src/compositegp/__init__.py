@@ -4,9 +4,9 @@ A composite is a list of (index set, weight) terms; everything is a weighted sum
 Gaussian process's quantity on that small set.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = (
+    False  # for type checkers it is true; typing is not imported, so that the command line starts quickly
+)
 if TYPE_CHECKING:
     from compositegp import analysis, design, functionals, scorers, simulate
     from compositegp.backend import NumericalWarning, use_device
@@ -126,8 +126,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for, so that the command line starts quickly."""
+    from importlib import import_module
+
     if name in _HOMES:
         found = getattr(import_module(_HOMES[name]), name)
     elif name in __all__:

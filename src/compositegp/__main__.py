@@ -2,6 +2,6 @@
 
 import sys
 
-from compositegp.cli.app import main
+from compositegp.cli import main
 
 sys.exit(main())

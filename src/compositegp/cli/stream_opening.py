@@ -14,12 +14,11 @@ from compositegp.cli.stream_rows import RowParser
 from compositegp.cli.stream_session import Publish, StreamSession, print_forecast
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import TimeFormat
-from compositegp.forecasting import CompositeGPForecaster, in_utc
+from compositegp.forecasting import CompositeGPForecaster, Timeline, in_utc
 from compositegp.storage import Fields, damaged
 
 _MOST_STEPS = 100_000  # of a horizon that a model file asks for
 _TEXTS = ("time", "target", "separator", "decimal", "encoding", "time_pattern")  # that are stored with a model
-_MAX_GAP_STEPS, _MAX_GAP = 1000, pd.Timedelta(days=30)  # the longer one is how far ahead a row may be
 
 
 class OpenedSession(NamedTuple):
@@ -100,7 +99,7 @@ def open_session(
         parser,
         segment_size=segment_size or steps,
         horizon=length,
-        max_gap=longest_gap(max_gap, model.timeline_.step),
+        max_gap=longest_gap(max_gap, model.timeline_),
         read_future=read_future,
         publish=publish or print_forecast,
     )
@@ -130,14 +129,14 @@ class _Stored(NamedTuple):
             raise damaged(path, error) from error
 
 
-def longest_gap(text: str | None, step: pd.Timedelta) -> pd.Timedelta:
+def longest_gap(text: str | None, timeline: Timeline) -> pd.Timedelta:
     """How far a row may be ahead of the row before it.
 
     Parameters
     ----------
     text : str or None
         A duration, or a number of steps; by default 30 days, or 1000 steps if they are longer.
-    step : pandas Timedelta
+    timeline : Timeline
 
     Returns
     -------
@@ -145,13 +144,14 @@ def longest_gap(text: str | None, step: pd.Timedelta) -> pd.Timedelta:
 
     Examples
     --------
-    >>> longest_gap("48", pd.Timedelta(hours=1)), longest_gap(None, pd.Timedelta(days=1))
+    >>> days = Timeline(pd.Timestamp("2024", tz="UTC"), pd.Timedelta(days=1), None)
+    >>> longest_gap("48h", days), longest_gap(None, days)
     (Timedelta('2 days 00:00:00'), Timedelta('1000 days 00:00:00'))
     """
     if text is None:
-        return max(_MAX_GAP, _MAX_GAP_STEPS * step)
+        return timeline.longest_gap
     try:
-        gap = int(text) * step if text.strip().isdigit() else pd.Timedelta(text)
+        gap = int(text) * timeline.step if text.strip().isdigit() else pd.Timedelta(text)
     except (ValueError, OverflowError) as error:
         raise UsageError(
             f"--max-gap must be a duration such as 30D, or a number of steps; found {text!r}."

@@ -173,7 +173,7 @@ class StreamSession:
         is_observed = bool(values.notna().any())
         if is_observed:
             try:
-                self._model.update(values, extra if self._columns else None, late="skip")
+                self._model.update(values, extra if self._columns else None, late="skip", max_gap=pd.Timedelta.max)
             except ValueError as error:
                 self._refuse(f"{len(rows)} row(s)", str(error), len(rows))
                 return

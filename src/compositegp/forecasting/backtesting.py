@@ -281,7 +281,7 @@ def _rolling(
             extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
             found = model.predict_distribution(seen.stamps[now], extra, joint=False)
             yield _Made(model, found, places, now, float(start))
-            model.update(seen.take(now), late="skip")
+            model.update(seen.take(now), late="skip", max_gap=pd.Timedelta.max)
         report(number + 1, n_origins)
 
 

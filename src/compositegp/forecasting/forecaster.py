@@ -242,7 +242,12 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         )
 
     def update(
-        self, y: pd.Series | pd.DataFrame | Observed, X: pd.DataFrame | None = None, *, late: str = "error"
+        self,
+        y: pd.Series | pd.DataFrame | Observed,
+        X: pd.DataFrame | None = None,
+        *,
+        late: str = "error",
+        max_gap: pd.Timedelta | None = None,
     ) -> "CompositeGPForecaster":
         """Take in new observations.
 
@@ -255,6 +260,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             As for `fit`.
         late : {"error", "skip"}
             What to do with observations that are not newer than the latest one of the model.
+        max_gap : pandas Timedelta, optional
+            How far an observation may be ahead of the one before it: a wrong year would end the series. 30 days by
+            default, or 1000 steps if they are longer.
 
         Returns
         -------
@@ -277,6 +285,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
                 "out, or use late='skip'."
             )
         if new.any():
+            _check_gaps(seen.stamps[new], places[new], series, max_gap)
             later, _ = on_grid(seen.take(new), series.timeline, int(places[-1] - series.last))  # all of them
             series.transform.forward(later.values[np.isfinite(later.values)])  # refuses values that it cannot take
             first = int(series.last) + 1
@@ -610,3 +619,18 @@ def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
         if not plain or any(not isinstance(text, str) or len(text) > _LONGEST_TEXT for text in texts):
             raise ValueError(f"{name!r:.60} is neither a number nor text; found {type(value).__name__}")
     return values
+
+
+def _check_gaps(
+    stamps: pd.DatetimeIndex, places: Floats, series: FittedSeries, max_gap: pd.Timedelta | None
+) -> None:
+    """Check that new observations follow each other; a ValueError names one that is too far ahead."""
+    timeline = series.timeline
+    allowed = timeline.longest_gap if max_gap is None else max_gap
+    steps = np.diff(places, prepend=float(series.last))
+    far = int(np.argmax(steps))
+    if steps[far] > allowed / timeline.step + 1:
+        raise ValueError(
+            f"y has an observation at {stamps[far].tz_convert(timeline.zone)}, {steps[far]:.0f} steps after the one "
+            f"before it. Leave it out if its time is wrong, or give max_gap, which is {allowed}, to take it in."
+        )

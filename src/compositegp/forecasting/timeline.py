@@ -14,6 +14,7 @@ DUPLICATES = ("error", "mean", "last")
 _COMMON = 0.3  # a time difference that is this part of all differences is the step of the series
 _MONTH = pd.Timedelta(days=365.25 / 12)
 _GAP = 1.5  # steps between two observations from which there is a gap
+_LONGEST_GAP_STEPS, _LONGEST_GAP = 1000, pd.Timedelta(days=30)  # the longer is how far ahead an observation may be
 
 Horizon: TypeAlias = int | str | pd.Timedelta
 """A number of steps, or a duration such as "24h"."""
@@ -51,6 +52,11 @@ class Timeline:
     zone: str | None
     unit: str = "time"
     months: int = 0
+
+    @property
+    def longest_gap(self) -> pd.Timedelta:
+        """How far an observation may be ahead of the one before it: 30 days, or 1000 steps if they are longer."""
+        return max(_LONGEST_GAP, _LONGEST_GAP_STEPS * self.step)
 
     @classmethod
     def of(cls, stamps: pd.DatetimeIndex, zone: str | None) -> "Timeline":
