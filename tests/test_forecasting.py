@@ -342,6 +342,23 @@ def test_further_columns_whose_future_is_known_improve_the_forecast(rng):
     )  # where it is missing, it counts as average
 
 
+def test_columns_may_be_missing_in_part(rng):
+    """What is known of a column still improves the forecast; where its future is missing it counts as average."""
+    index = pd.date_range("2024-01-01", periods=24 * 16, freq="h")
+    heat = rng.normal(size=len(index))
+    y = pd.Series(5 + 2 * heat + 0.1 * rng.normal(size=len(index)), index=index)
+    X = pd.DataFrame({"heat": np.where(rng.uniform(size=len(index)) < 0.2, np.nan, heat)}, index=index)
+    model = CompositeGPForecaster(None, seasons=[], search=False).fit(y[:-24], X[:-24])
+    future = pd.DataFrame({"heat": heat[-24:]}, index=index[-24:])
+    future.iloc[5] = np.nan
+    found = model.predict("24h", X=future)
+    assert np.isfinite(found).all(axis=None)
+    error = np.delete((found["mean"] - y[-24:]).to_numpy(), 5)
+    assert np.sqrt(np.mean(error**2)) < 0.5 * y.std()
+    assert abs(found["mean"].iloc[5] - y.mean()) < y.std()
+    assert np.isfinite(model.update(y[-24:], X[-24:]).predict("24h", X=future)).all(axis=None)
+
+
 def test_forecasts_keep_the_phase_of_the_clock():
     series = make_series(24 * 8, start="2024-02-20 00:30")
     forecast = CompositeGPForecaster(None, search=False).fit(series).predict(2)
