@@ -1,5 +1,6 @@
 """Fit: the target's scale, the hyper-parameters and the mean's coefficients."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from compositegp.backend import Floats, warn_caller
 from compositegp.composite import Observations
 from compositegp.estimators.fitted_model import FittedModel, TargetScale
 from compositegp.estimators.inputs import Training
+from compositegp.estimators.kernel_selection import by_held_out_errors
 from compositegp.estimators.term_choice import TermChoice
 from compositegp.functionals import Functionals, OnFunctionals, lift, matching_kernel, matching_mean
 from compositegp.learning import (
@@ -99,11 +101,23 @@ def model_of(estimator: Any, training: Training) -> Model:
         spreads = y.std(axis=0)
         scale = np.where(spreads > 0, spreads, 1.0)
     if given is None:
-        mean = "constant" if mean is None else mean
+        mean = _default_mean(offset, (y - y.mean(axis=0)) / scale) if mean is None else mean
         kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
     else:
         kernel = clone(given)
     return Model(TargetScale(transform, offset, scale), kernel, in_units_of(as_mean(mean), training.X))
+
+
+def _default_mean(offset: Any, residuals: Floats) -> Any:
+    """A constant around that of the data, as uncertain as an observation.
+
+    Where a function varies slowly and much, the data say next to nothing about its mean: with a flat prior the constant
+    could be anywhere, and with it a prediction far from the data.
+    """
+    variance = float(residuals.var(axis=0).mean())
+    if not np.any(offset) or not variance:  # of functionals, whose constant is unknown
+        return "constant"
+    return Basis("constant", np.zeros((1, *residuals.shape[1:])), [[variance]])
 
 
 def fit_model(estimator: Any, training: Training) -> FittedModel:
@@ -121,7 +135,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
-            result, comparison = _learn(estimator, choices, data, training.groups)
+            result, comparison = _learn(estimator, choices, data, training.groups, target)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -167,7 +181,7 @@ def _learnable(mean: MeanModel) -> MeanModel:
 
 
 def _learn(
-    estimator: Any, choices: Choices, data: Observations, labels: Any
+    estimator: Any, choices: Choices, data: Observations, labels: Any, target: TargetScale
 ) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
@@ -187,7 +201,21 @@ def _learn(
     )
     candidates = {name: matching_kernel(one, data.kernel) for name, one in candidates.items()}
     if candidates:
-        result, comparison = choose_kernel(candidates, data, source, method, **options)
+        select = partial(
+            by_held_out_errors,
+            data=data,
+            prediction=choices.prediction,
+            heavy_tails=isinstance(target.transform, IdentityTarget),
+            n_jobs=estimator.n_jobs,
+        )
+        result, comparison = choose_kernel(
+            candidates,
+            data,
+            source,
+            method,
+            select=select if observes_points else None,
+            **options,
+        )
     else:
         result = learn_from(data, source, method, **options)
     for message in result.messages:

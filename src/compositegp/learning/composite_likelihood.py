@@ -34,6 +34,7 @@ _DRAWS = 8  # random values for each random start, of which the most likely are 
 _RESTART_SPREAD = 2.0  # standard deviation of a random start, in log θ
 _KNOWN = 0.5  # a parameter whose log has a smaller standard error than this is known
 _MOVED = 0.1  # conditioning sets are found again when a known parameter has moved further than this, in log θ
+_PRIOR_SPREAD = 3.0  # standard deviation of log θ around the scale of the data, a priori
 _REFRESHES = 2  # at most this many times, when no more terms are needed, conditioning sets are found again
 
 
@@ -63,6 +64,10 @@ class CompositeLikelihood(LearningMethod):
         Show a progress bar on a terminal.
     nats : float
         For ``tolerance="prediction"``.
+    prior : "auto", float or None
+        Standard deviation of log θ around the scale of the data, a priori (see `LogScalePrior`). ``auto``: 3 where
+        several kernels are compared, which an estimator does by default, and no prior for a kernel that a user gives.
+        None: no prior; the likelihood alone is maximized.
 
     Examples
     --------
@@ -77,12 +82,14 @@ class CompositeLikelihood(LearningMethod):
         n_restarts: int | str = "auto",
         nats: float = 0.001,
         verbose: bool = False,
+        prior: float | str | None = "auto",
     ) -> None:
         self.tolerance = tolerance
         self.start = start
         self.n_restarts = n_restarts
         self.nats = nats
         self.verbose = verbose
+        self.prior = prior
 
     def check(self) -> None:
         """Check the parameters."""
@@ -91,6 +98,16 @@ class CompositeLikelihood(LearningMethod):
             raise ValueError(f"nats must be a positive number, such as 0.001; found {self.nats!r}.")
         if self.n_restarts != "auto":
             check_count(self.n_restarts, "n_restarts", least=0)
+        if self.prior not in ("auto", None):
+            positive = isinstance(self.prior, Real) and not isinstance(self.prior, bool) and self.prior > 0
+            if not positive:
+                raise ValueError(f'prior must be a positive number, "auto" or None; found {self.prior!r}.')
+
+    def prior_spread(self, *, compared: bool) -> float | None:
+        """Standard deviation of log θ a priori; None for no prior."""
+        if self.prior == "auto":
+            return _PRIOR_SPREAD if compared else None
+        return None if self.prior is None else float(self.prior)
 
     @property
     def stops_by_prediction(self) -> bool:
@@ -124,7 +141,7 @@ class CompositeLikelihood(LearningMethod):
         gain = _CHEAP_GAIN if is_cheap(reading) else _LAST_GAIN
         optimum = _maximize(problem, reading, count, theta, coefficients, gain, optimum)
         theta, coefficients = optimum.theta, optimum.coefficients
-        last = _evaluate(problem, reading, theta, coefficients, _LAST_PROBES)
+        last = _likelihood(problem, reading, theta, coefficients, _LAST_PROBES)
         final = Optimum(theta, coefficients, last, optimum.converged)
         coefficients, _ = least_squares_step(final)
         found = _estimate(final._replace(coefficients=coefficients), count)
@@ -168,7 +185,7 @@ def _maximize(
             problem.found(_estimate(optimum, count))
 
     return maximize(
-        lambda theta, coefficients: _evaluate(problem, reading, theta, coefficients, _PROBES),
+        lambda theta, coefficients: _posterior(problem, reading, theta, coefficients, _PROBES),
         theta,
         coefficients,
         problem.data.kernel.bounds,
@@ -206,14 +223,21 @@ def _random_starts(problem: LearningProblem, reading: SegmentReading, count: int
 
     def likelihood(theta: Floats) -> float:
         try:
-            return _evaluate(problem, reading, theta, problem.coefficients, 0).log_likelihood
+            return _likelihood(problem, reading, theta, problem.coefficients, 0).log_likelihood
         except LinAlgError:
             return -np.inf
 
     return sorted(drawn, key=likelihood, reverse=True)[:count]
 
 
-def _evaluate(
+def _posterior(
+    problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
+) -> Score:
+    found = _likelihood(problem, reading, theta, coefficients, probes)
+    return found if problem.prior is None else problem.prior.applied(found, theta)
+
+
+def _likelihood(
     problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
     return problem.score(reading, problem.data.kernel.clone_with_theta(theta), coefficients, probes)

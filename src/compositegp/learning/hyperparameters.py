@@ -19,6 +19,7 @@ from compositegp.learning.composite_likelihood import CompositeLikelihood
 from compositegp.learning.custom_optimizer import CustomOptimizer
 from compositegp.learning.fisher_average import FisherAverage
 from compositegp.learning.method import LearningMethod, check_method
+from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.problem import LearningProblem, Reporter
 from compositegp.learning.result import Estimate, LearningResult, Progress, messages_about
 from compositegp.learning.segment_reader import LocalSegments, SegmentSource
@@ -154,6 +155,7 @@ def learn_from(
         source,
         order,
         start=method.start,
+        prior_spread=method.prior_spread(compared=False),
         seed=int(generator.randint(2**31)),
         n_jobs=n_jobs,
         reporter=Reporter(callback, verbose, len(source)),
@@ -162,7 +164,14 @@ def learn_from(
 
 
 def problem_of(
-    data: Observations, sample: list[Indices], terms: SegmentSource, order: Any, *, start: str, **options: Any
+    data: Observations,
+    sample: list[Indices],
+    terms: SegmentSource,
+    order: Any,
+    *,
+    start: str,
+    prior_spread: float | None = None,
+    **options: Any,
 ) -> LearningProblem:
     """The problem of learning from `terms`; it begins where a sample of segments of `data` suggests."""
     coefficients = ordinary_least_squares(data.basis, data.residuals)
@@ -171,7 +180,10 @@ def problem_of(
     if start == "data":
         data = data.with_kernel(_most_likely_start(data, scale, sample, coefficients))
     best = _nothing_found(data, coefficients, residuals)
-    return LearningProblem(data=data, terms=terms, order=order, coefficients=coefficients, best=best, **options)
+    problem = LearningProblem(data=data, terms=terms, order=order, coefficients=coefficients, best=best, **options)
+    if prior_spread is not None:
+        problem.prior = LogScalePrior(starting_kernel(data.kernel, scale).theta, prior_spread)
+    return problem
 
 
 def solve(problem: LearningProblem, method: LearningMethod, on_interrupt: str = "raise") -> LearningResult:

@@ -1,6 +1,6 @@
 """The kernel that the data choose: candidates compared by composite likelihood over the same terms."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -159,6 +159,7 @@ def choose_kernel(
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: bool = False,
+    select: Callable[[KernelComparison], KernelComparison] | None = None,
 ) -> tuple[LearningResult, KernelComparison]:
     """Compare kernels by their composite likelihood over the same terms, and learn with the best of them.
 
@@ -182,6 +183,8 @@ def choose_kernel(
         By which the chosen kernel is learned, from where the comparison left it.
     random_state, n_jobs, verbose
         As in `learn`.
+    select : callable, optional
+        Has the last word: given the comparison it returns one with the kernel that is chosen.
 
     Returns
     -------
@@ -194,7 +197,16 @@ def choose_kernel(
     sample = [source.segments[number] for number in order[:SCALE_SEGMENTS]]
     seed = int(generator.randint(2**31))
     return choose_kernel_from(
-        candidates, data, sample, source, order, method, seed=seed, n_jobs=n_jobs, verbose=verbose
+        candidates,
+        data,
+        sample,
+        source,
+        order,
+        method,
+        seed=seed,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        select=select,
     )
 
 
@@ -209,6 +221,7 @@ def choose_kernel_from(
     seed: int,
     n_jobs: int | None,
     verbose: bool,
+    select: Callable[[KernelComparison], KernelComparison] | None = None,
 ) -> tuple[LearningResult, KernelComparison]:
     """`choose_kernel` for terms whose data may be elsewhere; the scale of the data is that of a sample of segments."""
     options: Any = {"seed": seed, "n_jobs": n_jobs}
@@ -218,7 +231,10 @@ def choose_kernel_from(
         problem = problem_of(first, sample, source, order, start=method.start, reporter=silent, **options)
         coefficients = ordinary_least_squares(data.basis, data.residuals)
         scale = data_scale(data.X, data.residuals - data.basis @ coefficients, sample)
-        comparison = compare_kernels(candidates, problem, scale if method.start == "data" else None, bar)
+        started = scale if method.start == "data" else None
+        comparison = compare_kernels(candidates, problem, started, method.prior_spread(compared=True), bar)
+        if select is not None:
+            comparison = select(comparison)
     winner = comparison.best
     problem = problem_of(
         data.with_kernel(winner.kernel),
@@ -226,6 +242,7 @@ def choose_kernel_from(
         source,
         order,
         start="kernel",
+        prior_spread=method.prior_spread(compared=True),
         reporter=Reporter(None, verbose, len(source)),
         **options,
     )

@@ -44,6 +44,9 @@ class ComparedKernel:
     seconds : float
         Time that it took.
     chosen : bool
+    crps : float
+        Mean CRPS of training points that were predicted with this kernel and calibrated errors, in the unit of the
+        model's target; NaN where it was not tried.
     """
 
     name: str
@@ -59,6 +62,7 @@ class ComparedKernel:
     converged: bool
     seconds: float
     chosen: bool
+    crps: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +95,11 @@ class KernelComparison(Sequence[ComparedKernel]):
 
     @property
     def best(self) -> ComparedKernel:
-        """The kernel that was chosen: the most likely, or a simpler one that is as good within one standard error."""
+        """The kernel that was chosen.
+
+        The most likely, or a simpler one that is as good within one standard error, or one nearly as likely that
+        predicts training points clearly better.
+        """
         return next(row for row in self.rows if row.chosen)
 
     @overload
@@ -108,9 +116,11 @@ class KernelComparison(Sequence[ComparedKernel]):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        head = ("kernel", "log likelihood", "difference", "points", "parameters", "seconds", "")
+        head = ["kernel", "log likelihood", "difference", "points", "parameters", "seconds", "CRPS", ""]
         cells = [head, *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
+        if not any(np.isfinite(row.crps) for row in self.rows):
+            cells = [[*line[:-2], line[-1]] for line in cells]
+        widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
         lines = []
         for first, *others in cells:
             numbers = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
@@ -137,7 +147,7 @@ class KernelComparison(Sequence[ComparedKernel]):
 def _row(values: Any) -> ComparedKernel:
     parts = Fields(values, [item.name for item in fields(ComparedKernel)])
     numbers: dict[str, Any] = {}
-    for name in ("log_likelihood", "difference", "standard_error"):  # not finite where a kernel failed
+    for name in ("log_likelihood", "difference", "standard_error", "crps"):  # not finite where a kernel failed
         if not is_real(parts[name]):
             raise ValueError(f"{name} of a comparison of kernels must be a number")
         numbers[name] = float(parts[name])
@@ -154,15 +164,16 @@ def _row(values: Any) -> ComparedKernel:
     )
 
 
-def _cells(row: ComparedKernel) -> tuple[str, ...]:
+def _cells(row: ComparedKernel) -> list[str]:
     name = row.name if len(row.name) <= _LONGEST_NAME else row.name[: _LONGEST_NAME - 3] + "..."
     difference = f"{row.difference:.4f} ± {row.standard_error:.4f}" if np.isfinite(row.difference) else "failed"
-    return (
+    return [
         name,
         f"{row.log_likelihood:.4f}",
         difference if row.difference else "0",
         str(row.n_points),
         str(row.n_parameters),
         f"{row.seconds:.1f}",
+        f"{row.crps:.4g}" if np.isfinite(row.crps) else "",
         "chosen" if row.chosen else "",
-    )
+    ]

@@ -16,14 +16,17 @@ from compositegp.composite import Composite, Observations, Score, Stack, factor_
 from compositegp.kernels import DataScale, gram
 from compositegp.learning.fisher_scoring import Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
+from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
-from compositegp.learning.warm_starts import refined, warm_starts
+from compositegp.learning.warm_starts import is_sum, refined, warm_starts
 
 _SECOND_POINTS = 3072  # points that the candidates are compared on that are left after the first round
 _MOST_POINTS = 2**13  # points after which no more are read
 _FEWEST_BLOCKS = 4  # blocks that are read, at least
+_TRIED_STARTS = 2  # starts of a sum from which some steps are tried: sums have several maxima
+_START_EVALUATIONS = 4  # of each of them, at most
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
 _FIRST_POINTS = 1024  # points that all the candidates are compared on
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
@@ -48,6 +51,7 @@ def compare_kernels(
     candidates: Mapping[str, Kernel],
     problem: LearningProblem,
     scale: DataScale | None,
+    prior_spread: float | None = None,
     report: Callable[[float, float, str], None] = lambda done, total, text: None,
 ) -> KernelComparison:
     """Compare kernels by their composite likelihood over the same terms: see `choose_kernel`.
@@ -59,6 +63,8 @@ def compare_kernels(
         Its kernel is the one that is learned first, where it begins.
     scale : DataScale or None
         Of the data; None begins every kernel where it is.
+    prior_spread : float or None
+        Standard deviation of log θ around the scale of the data, a priori; None for no prior.
     report : callable
         Called with the number of candidates done, the number of all in this round, and a text.
 
@@ -74,6 +80,8 @@ def compare_kernels(
     fewer = min(count, max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
     terms = FixedTerms(problem, fewer, start)
     first = _Candidate("", start, start.theta, problem.coefficients, terms)
+    if scale is not None and prior_spread is not None:
+        first.prior = LogScalePrior(starting_kernel(start, scale).theta, prior_spread)
     first.climb(terms, _FIRST_EVALUATIONS)
     if first.error is not None:
         raise first.error
@@ -82,8 +90,8 @@ def compare_kernels(
     racing: list[_Candidate] = []
     for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
         report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
-        is_sum = len(given.theta) > len(start.theta)
-        candidate = _begun(name, given, scale, learned, first.coefficients, terms if is_sum else few, not is_sum)
+        where = terms if is_sum(given) else few
+        candidate = _begun(name, given, scale, prior_spread, learned, first.coefficients, where)
         candidate.climb(terms, _EVALUATIONS, behind=max((one.log_likelihood for one in racing), default=-np.inf))
         racing.append(candidate)
         if candidate.error is None:
@@ -225,6 +233,8 @@ class _Candidate:
         What it was last compared on.
     score : Score or None
         There.
+    prior : LogScalePrior or None
+        Of log θ, for the maximization; kernels are compared by their likelihood.
     error : LinAlgError or None
         Why there is none.
     pieces : array of shape (pieces,)
@@ -241,6 +251,7 @@ class _Candidate:
     coefficients: Floats
     terms: FixedTerms
     score: Score | None = None
+    prior: LogScalePrior | None = None
     error: LinAlgError | None = None
     pieces: Floats = field(default_factory=lambda: np.zeros(_PIECES))
     last_gain: float = 0.0
@@ -257,7 +268,7 @@ class _Candidate:
     @property
     def log_likelihood(self) -> float:
         """Of the terms that it was last compared on."""
-        return -np.inf if self.score is None else self.score.log_likelihood
+        return -np.inf if self.score is None or self.error is not None else float(self.pieces.sum())
 
     @property
     def criterion(self) -> float:
@@ -283,7 +294,8 @@ class _Candidate:
             if self.n_evaluations >= last:
                 raise _Enough
             self.n_evaluations += 1
-            return terms.score(self.kernel.clone_with_theta(theta), coefficients)
+            found = terms.score(self.kernel.clone_with_theta(theta), coefficients)
+            return found if self.prior is None else self.prior.applied(found, theta)
 
         def report(now: Optimum) -> None:
             first = self.score is None
@@ -342,12 +354,12 @@ def _begun(
     name: str,
     kernel: Kernel,
     scale: DataScale | None,
+    prior_spread: float | None,
     learned: list[Kernel],
     coefficients: Floats,
     few: FixedTerms,
-    refine: bool,
 ) -> _Candidate:
-    """A candidate at the most likely of its starts."""
+    """A candidate at the most likely of its starts; of a sum, at the start that leads to the most likely place."""
     began = time.perf_counter()
     if scale is None:
         return _Candidate(name, kernel, kernel.theta, coefficients, few)
@@ -360,13 +372,20 @@ def _begun(
         except LinAlgError:
             return -np.inf
 
-    theta = starts[0]
-    if len(starts) > 1:
-        found = [likelihood(start) for start in starts]
-        theta = starts[int(np.argmax(found))]
-        if refine:
-            theta = refined(kernel, theta, max(found), likelihood)
-    return _Candidate(name, kernel, theta, coefficients, few, seconds=time.perf_counter() - began)
+    prior = None if prior_spread is None else LogScalePrior(kernel.theta, prior_spread)
+    found = [0.0] if len(starts) == 1 else [likelihood(start) for start in starts]
+    order = np.argsort(found)[::-1]
+    theta = starts[order[0]]
+    if len(starts) > 1 and is_sum(kernel):
+        several = [starts[number] for number in order[:_TRIED_STARTS]]
+        tried = [_Candidate(name, kernel, start, coefficients, few, prior=prior) for start in several]
+        for one in tried:
+            one.climb(few, _START_EVALUATIONS)
+        theta = max(tried, key=lambda one: one.log_likelihood).theta
+    elif len(starts) > 1:
+        theta = refined(kernel, theta, max(found), likelihood)
+    seconds = time.perf_counter() - began
+    return _Candidate(name, kernel, theta, coefficients, few, prior=prior, seconds=seconds)
 
 
 def _select(racing: list[_Candidate], most: int, errors: float) -> tuple[list[_Candidate], list[_Candidate]]:

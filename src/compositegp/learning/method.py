@@ -50,6 +50,10 @@ class LearningMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether segments may be conditioned on each other."""
         return True
 
+    def prior_spread(self, *, compared: bool) -> float | None:
+        """Standard deviation of log θ a priori, where several kernels are compared or not; None for no prior."""
+        return None
+
     @abstractmethod
     def solve(self, problem: LearningProblem) -> None:
         """Learn: leave the best estimate in ``problem.best``."""

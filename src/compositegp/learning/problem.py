@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Observations, Score
+from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.result import Estimate, Progress
 from compositegp.learning.segment_reader import SegmentReading, SegmentSource
 from compositegp.progress import ProgressBar
@@ -78,6 +79,8 @@ class LearningProblem:
     best : Estimate
     warm : bool
         Whether the kernel was already learned, roughly.
+    prior : LogScalePrior or None
+        Of log θ.
     """
 
     data: Observations
@@ -89,6 +92,7 @@ class LearningProblem:
     reporter: Reporter
     best: Estimate
     warm: bool = False
+    prior: LogScalePrior | None = None
 
     def score(self, reading: SegmentReading, kernel: Kernel, coefficients: Floats, probes: int) -> Score:
         """Log likelihood, gradient and Fisher information of blocks; the information is exact where that is cheap.

@@ -15,6 +15,7 @@ _LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kern
 _MOVES = ((1.39, 0.69), (1.39, 0.35), (0.69, 0.17))
 _WIDE = 3.0  # variance of a kernel, over that of the data, from which another kernel may begin with less
 _MAIN_SHARE = 0.9  # of the variance that one part of a sum begins with; with nearly all of it, it would keep it
+_FINER = (1.0, 0.25)  # length scales of the other parts then, in units of those of their donors
 
 
 def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list[Floats]:
@@ -23,7 +24,7 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     Length scales, variance and noise carry over. A kernel of another smoothness may begin at some multiples of the
     length scales, with the variance of the other or one nearer to that of the data, or at the scale of the data. In a
     sum each part begins at the kernel of its own form, where there is one, and the parts share the variance: equally,
-    or one of them has most of it.
+    or one of them has most of it and the others are as coarse, or finer.
 
     Parameters
     ----------
@@ -64,10 +65,21 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
         if None in donors and variance > _WIDE * scale.variance:
             limits.append(float(np.sqrt(variance * scale.variance)))
         for shares in _shares(len(signals)):
-            found += [_start(kernel, given, shares, length, scale, most) for length in lengths for most in limits]
+            for finer in _FINER if len(set(shares)) > 1 else (1.0,):
+                fine = [finer if share < max(shares) else 1.0 for share in shares]
+                found += [
+                    _start(kernel, given, shares, [length * one for one in fine], scale, most)
+                    for length in lengths
+                    for most in limits
+                ]
     if None in donors:
         found += [_within(kernel, theta) for theta in starting_points(kernel, scale)]
     return list(np.unique(found, axis=0))
+
+
+def is_sum(kernel: Kernel) -> bool:
+    """Whether a kernel has several parts beside noise."""
+    return sum(not isinstance(part, WhiteKernel) for part in _parts(kernel).values()) > 1
 
 
 def refined(kernel: Kernel, theta: Floats, value: float, likelihood: Callable[[Floats], float]) -> Floats:
@@ -102,10 +114,10 @@ def _belong(kernel: Kernel, end: str) -> Floats:
 
 
 def _start(
-    kernel: Kernel, donors: list[Kernel], shares: list[float], length: float, scale: DataScale, most: float
+    kernel: Kernel, donors: list[Kernel], shares: list[float], lengths: list[float], scale: DataScale, most: float
 ) -> Floats:
-    """θ with each part of a sum at the scale of its donor, with its share of the donor's variance, at most `most`."""
-    started, remaining = clone(kernel), iter(zip(donors, shares, strict=True))
+    """θ with each part at multiples of its donor's length scales, and its share of the donor's variance at `most`."""
+    started, remaining = clone(kernel), iter(zip(donors, shares, lengths, strict=True))
     d = len(scale.spreads)
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
     # Noise of the part with the largest share; of equal parts the least, since the rougher takes some for signal.
@@ -115,7 +127,7 @@ def _start(
             if noise > 0 and not isinstance(part.noise_level_bounds, str):
                 part = clone(part).set_params(noise_level=noise)
         else:
-            donor, share = next(remaining)
+            donor, share, length = next(remaining)
             variance, inverse_squares = metric(donor, d)
             known = inverse_squares > 0
             spreads = np.where(known, length / np.sqrt(np.where(known, inverse_squares, 1.0) * d), scale.spreads)

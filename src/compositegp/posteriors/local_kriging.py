@@ -56,12 +56,13 @@ _SMALLER = 4  # groups that are not close together are made this many times smal
 # In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
 _SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
 _SHARING_LOSS = 0.001  # expected log score, in nats, that sharing may cost there
-_ENOUGH_TO_SHARE = 256  # test points from which sharing is tried there
 _OWN, _OWN_SHARE = (
     48,
     0.9,
 )  # nearest observations of a test point, of which its group has this share, or it is alone
-_TRIED, _TRIED_POINTS = 5, 3  # groups, and points of each, by which it is tried
+# Groups, and points of each, by which sharing is tried, from so many test points on.
+_TRIED = {256: (5, 3), 1024: (8, 8)}
+_ENOUGH_TO_SHARE = min(_TRIED)
 _CANDIDATES = 2  # nearest points of the center of a group that are looked at, for each one wanted
 
 
@@ -217,9 +218,10 @@ class NearestPredictor:
         tests = in_length_scales(self.data.kernel, Z)
         largest = max(count for count, _ in _SHARED)
         groups = partition(tests, largest)
-        tried = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, _TRIED)]
+        n_groups, n_points = _TRIED[max(least for least in _TRIED if least <= len(Z))]
+        tried = [groups[int(number)] for number in np.linspace(0, len(groups) - 1, n_groups)]
         parts = {count: [group[partition(tests[group], count)[0]] for group in tried] for count, _ in _SHARED}
-        rows = np.concatenate([part[:_TRIED_POINTS] for part in parts[min(parts)]])
+        rows = np.concatenate([part[:n_points] for part in parts[min(parts)]])
         noise = noise_variance(self.data.kernel, Z[rows]) + np.finfo(np.float64).tiny
         alone = self._predict(Z[rows], size, _Sharing(1, size, _CLOSE), n_jobs, False).variance + noise
         together = np.empty(len(Z))

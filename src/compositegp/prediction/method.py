@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
-from compositegp.composite import Composite
+from compositegp.composite import Composite, Observations
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Marginals, Surrounded
@@ -99,6 +99,18 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
 
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
+
+    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
+        """CRPS of training points that are predicted without themselves, shape (m,); None where it has no say.
+
+        Parameters
+        ----------
+        data : Observations
+            Under a kernel that is compared with others; the same training points are taken for all of them.
+        heavy_tails : bool
+        n_jobs : int or None
+        """
+        return None
 
     def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> Any:
         """What the method learns from the data before it predicts: a storable object, or None (the default).

@@ -34,6 +34,7 @@ from compositegp.prediction.neighborhood_tuning import (
     NeighborhoodTuning,
     calibrate,
     calibrate_by,
+    calibrated_crps,
     exact_held_out_predictions,
     held_out_predictions,
     mean_that_varies,
@@ -150,6 +151,12 @@ class Nearest(PredictionMethod):
         search = fitted.search.with_data(predictor.data)
         parts = exact_held_out_predictions(predictor.precision, search, n_jobs)
         return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
+
+    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
+        """CRPS of some training points, predicted with calibrated errors; None for an exact Gaussian process."""
+        if self.calibration is None or self._is_exact(len(data.X)) or len(data.X) <= MOST_EXACT:
+            return None
+        return calibrated_crps(NearestPredictor(data), heavy_tails, n_jobs)
 
     def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
         """Check a tuning from a file."""

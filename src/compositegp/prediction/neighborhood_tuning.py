@@ -30,8 +30,8 @@ _LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, 
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
 _CURVE_POINTS = 16  # training points by which the number of neighbors is chosen: variances alone decide
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
-_NEAR_POINTS = 1000  # training points predicted near the data; fewer leave coverage off by several points
-_FAR_POINTS = 300  # training points predicted at each of the larger distances
+_NEAR_POINTS = 2500  # training points predicted near the data; fewer leave coverage off by several points
+_FAR_POINTS = 600  # training points predicted at each of the larger distances
 _SHARE = (
     4  # one training point in this many is predicted, at most, but at least `_ENOUGH`: with few data a fit is quick
 )
@@ -41,6 +41,8 @@ _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
 _MOST_HELD = 256  # observations that a training point is predicted from to learn errors: more change them little
+_COMPARED_NEIGHBORS = 128  # neighbors by which kernels are compared
+_COMPARED_POINTS = 800  # training points by which kernels are compared
 _EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _SEED = 0  # of the choice of training points
 
@@ -207,6 +209,20 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
     )
 
 
+def calibrated_crps(search: NearestPredictor, heavy_tails: bool, n_jobs: int | None) -> Floats:
+    """CRPS of training points predicted from few neighbors with calibrated errors, a mean over outputs: shape (m,)."""
+    data = search.data
+    parts = held_out_predictions(search, _COMPARED_NEIGHBORS, n_jobs, seed=4, points=_COMPARED_POINTS)
+    calibration = calibrate_by(data, parts, heavy_tails)
+    rows, _, _, found = parts[0]
+    noise = _noise(data, rows)
+    factors, family = spread_of(calibration, data.kernel, data.X[rows], found, noise)
+    errors = (data.targets[rows] - found.mean).reshape(len(rows), -1)
+    total = diagonal(data.kernel, data.X[rows], noise=False) + noise
+    scale = np.sqrt(np.maximum(found.variance + noise, 1e-12 * total))[:, None] * factors
+    return np.asarray((scale * family.shaped(2).crps(errors / scale)).mean(axis=1))
+
+
 def spread_of(
     calibration: Calibration | None, kernel: Kernel, Z: Floats, found: Any, noise: Floats
 ) -> tuple[Any, Family]:
@@ -220,7 +236,13 @@ def spread_of(
 
 
 def held_out_predictions(
-    search: NearestPredictor, size: int, n_jobs: int | None, *, seed: int = 2, most: int | None = None
+    search: NearestPredictor,
+    size: int,
+    n_jobs: int | None,
+    *,
+    seed: int = 2,
+    most: int | None = None,
+    points: int = _NEAR_POINTS,
 ) -> list[HeldOutPart]:
     """Training points predicted without themselves and their K nearest, for each K of a list.
 
@@ -233,11 +255,13 @@ def held_out_predictions(
     seed : int
     most : int, optional
         Observations that a training point is predicted from, at most.
+    points : int
+        Training points predicted near the data, at most.
     """
     n, d = search.data.X.shape
     size = min(size, n - 1)
     held = size if most is None else min(size, most)
-    count = min(_NEAR_POINTS, max(_ENOUGH, n // _SHARE))
+    count = min(points, max(_ENOUGH, n // _SHARE))
     rows = _chosen(n, count, seed)
     sets, skips = search.around(rows, 0, held, n_jobs), _near_skips(held)
     near = predict_prefixes(search.data, sets, rows, skips, n_jobs=n_jobs)

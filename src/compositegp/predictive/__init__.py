@@ -13,6 +13,7 @@ from compositegp.predictive.target_transforms import (
     TransformedTarget,
     as_target_transform,
 )
+from compositegp.predictive.two_piece import TwoPieceT
 
 __all__ = [
     "Calibration",
@@ -26,6 +27,7 @@ __all__ = [
     "StudentT",
     "TargetTransform",
     "TransformedTarget",
+    "TwoPieceT",
     "as_target_transform",
     "combine_predictions",
     "point_scores",

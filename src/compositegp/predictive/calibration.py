@@ -3,7 +3,7 @@
 By Gaussian theory z = (y − mean) / √v is standard normal. Data are rougher in one place than in another, have tails,
 and vary more or less over a gap than their kernel says. So let
 
-    z ~ s · Student-t(df),
+    z ~ s · Student-t(df), skewed by γ,
     log s  = a(δ) + Σ_w b_w(δ) ℓ_w + a_ρ ρ,        b_w ≥ 0,
     log df = f + f_ρ ρ,
 
@@ -15,8 +15,9 @@ with three things that the neighborhood of a prediction says at no cost:
     ρ    log(v / total): the share of the variance that the data leave unexplained.
 
 a and b_w are linear between knots, one at the median δ of each distance at which training points were predicted, so
-that each distance is calibrated by its own errors. The numbers maximize the log score, less a ridge penalty that pulls
-toward s = 1 and a large df: the Gaussian. Where they gain next to nothing, the Gaussian itself is kept.
+that each distance is calibrated by its own errors. γ² is the scale of errors above the mean over that below it
+(`TwoPieceT`). The numbers maximize the log score, less a ridge penalty that pulls toward s = 1, a large df and γ = 1:
+the Gaussian. Where they gain next to nothing, the Gaussian itself is kept.
 """
 
 from dataclasses import dataclass, fields
@@ -29,6 +30,7 @@ from scipy.special import digamma, gammaln
 from compositegp.backend import Floats
 from compositegp.posteriors import WINDOWS, Neighborhood
 from compositegp.predictive.families import Family, Normal, StudentT
+from compositegp.predictive.two_piece import TwoPieceT, two_piece_log_density
 from compositegp.storage import storable
 from compositegp.validation import are_finite, is_real
 
@@ -42,6 +44,7 @@ _LOG_DF = (
 _PRIOR_LOG_DF = np.log(30.0)  # log df that the penalty pulls to
 _WORTH = 0.005  # least gain, in nats a prediction, for which the Gaussian is given up
 _WORTH_IN_ALL = 5.0  # least gain in nats over all the points
+_MOST_LOG_SKEW = 1.5  # largest |log γ|
 _NORMAL_DF = 1e6  # degrees of freedom that stand for a normal distribution
 
 
@@ -54,7 +57,7 @@ def ratios(variance: Floats, total: Floats, surroundings: Neighborhood) -> tuple
 @storable
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
-    """Scale and tails of standardized errors: log s = a(δ) + Σ_w b_w(δ) ℓ_w + a_ρ ρ, log df = f + f_ρ ρ.
+    """Scale, tails and skew of standardized errors: log s = a(δ) + Σ_w b_w(δ) ℓ_w + a_ρ ρ, log df = f + f_ρ ρ, log γ.
 
     Attributes
     ----------
@@ -72,6 +75,8 @@ class Calibration:
         Least and greatest ρ that are distinguished, and the one that counts as zero.
     gain : float
         Log score gained over the Gaussian, in nats a prediction, on the errors that it was fitted to.
+    log_skew : float
+        log γ.
     """
 
     knots: Floats
@@ -82,6 +87,7 @@ class Calibration:
     log_df_trend: float
     rho_range: Floats
     gain: float = 0.0
+    log_skew: float = 0.0
 
     @classmethod
     def fit(
@@ -105,40 +111,45 @@ class Calibration:
             How many of the nearest observations the prediction was made without.
         heavy_tails : bool
             False keeps the errors normal, given their scale: for a transformed target, whose mean would not exist.
+            Then they are not skewed either: that is what the transform is for.
         """
         distances = np.unique(distance)
         knots = _spread_knots(np.sort([np.median(delta[distance == one]) for one in distances]))
         low, high = np.quantile(rho, [0.01, 0.99])
         rho_range = np.array([low, high, np.mean(rho)])
         k, w = len(knots), scales.shape[-1]
-        squares, x, hats = errors**2, _centered(rho, rho_range), _hats(delta, knots)
+        x, hats = _centered(rho, rho_range), _hats(delta, knots)
         design = np.hstack([hats, *(hats * scale[:, None] for scale in scales.T), x[:, None]])
         tails = np.column_stack([np.ones_like(x), x])
-        ridge, prior = _ridge(k, w), np.zeros(design.shape[1] + 2)
-        prior[-2] = _PRIOR_LOG_DF
+        ridge, prior = _ridge(k, w), np.zeros(design.shape[1] + 3)
+        prior[-3] = _PRIOR_LOG_DF
+
+        def log_density(numbers: Floats) -> tuple[Floats, Floats]:
+            """Of the errors, and its slope in the numbers, summed."""
+            log_df, inside = _bounded(tails @ numbers[-3:-1], heavy_tails)
+            log_scale, log_skew = design @ numbers[:-3], float(numbers[-1])
+            score, by_scale, by_df, by_skew = two_piece_log_density(errors, log_scale, log_df, log_skew)
+            return score, np.concatenate([design.T @ by_scale, tails.T @ (inside * by_df), [by_skew.sum()]])
 
         def objective(numbers: Floats) -> tuple[float, Floats]:
-            log_df, inside = _bounded(tails @ numbers[-2:], heavy_tails)
-            score, by_scale, by_df = scaled_t_log_density(squares, design @ numbers[:-2], log_df)
+            score, slope = log_density(numbers)
             pull = ridge @ (numbers - prior)
-            slope = np.concatenate([design.T @ by_scale, tails.T @ (inside * by_df)])
             return float(0.5 * (numbers - prior) @ pull - score.sum()), pull - slope
 
         start = prior.copy()
-        start[-2] = np.log(8.0)
-        bounds = [(None, None)] * k + [(0.0, None)] * (w * k) + [(None, None)] * 3
+        start[-3] = np.log(8.0)
+        skews = (-_MOST_LOG_SKEW, _MOST_LOG_SKEW) if heavy_tails else (0.0, 0.0)
+        bounds = [(None, None)] * k + [(0.0, None)] * (w * k) + [(None, None)] * 3 + [skews]
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
-        score, _, _ = scaled_t_log_density(
-            squares, design @ found[:-2], _bounded(tails @ found[-2:], heavy_tails)[0]
-        )
-        gain = float(np.mean(score + 0.5 * (squares + np.log(2 * np.pi))))
+        gain = float(np.mean(log_density(found)[0] + 0.5 * (errors**2 + np.log(2 * np.pi))))
         points = max(np.count_nonzero(distance == one) for one in distances)
         if not gain >= max(_WORTH, _WORTH_IN_ALL / points):
             return cls.gaussian()
-        trend, log_df, log_df_trend = found[-3:].tolist()
+        trend, log_df, log_df_trend, log_skew = found[-4:].tolist()
         if not heavy_tails:
             log_df, log_df_trend = np.inf, 0.0
-        return cls(knots, found[:k], found[k:-3].reshape(w, k), trend, log_df, log_df_trend, rho_range, gain)
+        slopes = found[k:-4].reshape(w, k)
+        return cls(knots, found[:k], slopes, trend, log_df, log_df_trend, rho_range, gain, log_skew)
 
     @classmethod
     def gaussian(cls) -> "Calibration":
@@ -159,16 +170,19 @@ class Calibration:
             value = getattr(self, name)
             if not isinstance(value, np.ndarray) or value.shape != shape or not k or not are_finite(value):
                 raise ValueError(f"{name} of a calibration must be finite numbers of shape {shape}")
-        numbers = (self.trend, self.log_df_trend, self.gain)
+        numbers = (self.trend, self.log_df_trend, self.gain, self.log_skew)
         if not all(map(is_real, numbers)) or not are_finite(numbers) or not is_real(self.log_df):
             raise ValueError("the numbers of a calibration must be finite")
+        if abs(self.log_skew) > _MOST_LOG_SKEW:
+            raise ValueError(f"log_skew of a calibration must be within ±{_MOST_LOG_SKEW}; found {self.log_skew}")
         if not self.log_df > -np.inf or (np.diff(self.knots) <= 0).any() or self.rho_range[0] > self.rho_range[1]:
             raise ValueError("the numbers of a calibration are out of order")
 
     @property
     def is_gaussian(self) -> bool:
         """Whether it changes nothing."""
-        return bool(np.isinf(self.log_df) and not self.level.any() and not self.slopes.any() and self.trend == 0)
+        numbers = (*self.level, *self.slopes.flat, self.trend, self.log_skew)
+        return bool(np.isinf(self.log_df) and not np.any(numbers))
 
     def apply(self, rho: Floats, delta: Floats, scales: Floats) -> tuple[Floats, Floats]:
         """Factors (m, t) on the Gaussian's standard deviation, and degrees of freedom (m,) of Student's t.
@@ -184,6 +198,8 @@ class Calibration:
 
     def family(self, df: Floats) -> Family:
         """The family of standardized errors with those degrees of freedom."""
+        if self.log_skew:
+            return TwoPieceT(np.minimum(df, _NORMAL_DF), float(np.exp(self.log_skew)))
         return Normal() if np.isinf(df).all() else StudentT(np.minimum(df, _NORMAL_DF))
 
     def _df(self, x: Floats) -> Floats:
@@ -202,7 +218,7 @@ class Calibration:
         near, far = self._df(_centered(self.rho_range[:2], self.rho_range))
         lines = [
             f"Calibration: gains {self.gain:.3f} nats a prediction; degrees of freedom {near:.1f} near the data, "
-            f"{far:.1f} far from them",
+            f"{far:.1f} far from them; scale above the mean over that below {np.exp(2 * self.log_skew):.2f}",
             "     δ   scale   slopes on the errors of the nearest " + ", ".join(map(str, WINDOWS)),
         ]
         for knot, level, slopes in zip(self.knots, self.level, self.slopes.T, strict=True):
@@ -230,7 +246,7 @@ def _ridge(k: int, w: int) -> Floats:
     """Penalty matrix of all the numbers: small values, and small steps from knot to knot."""
     steps = np.diff(np.eye(k), axis=0)
     rough = steps.T @ steps
-    ridge = np.diag(np.r_[np.zeros((w + 1) * k), 1.0, 0.3, 0.3])
+    ridge = np.diag(np.r_[np.zeros((w + 1) * k), 1.0, 0.3, 0.3, 1.0])
     for block in range(w + 1):
         own = slice(block * k, (block + 1) * k)
         ridge[own, own] = rough + 0.1 * np.eye(k) if block == 0 else 4 * rough + np.eye(k) / k

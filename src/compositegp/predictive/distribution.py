@@ -16,6 +16,7 @@ from compositegp.backend import Floats, add_to_diagonal, psd_root
 from compositegp.posteriors import Belief
 from compositegp.predictive.families import Family, Normal, NormalMixture
 from compositegp.predictive.target_transforms import IdentityTarget, LogTarget, TargetTransform
+from compositegp.predictive.two_piece import TwoPieceT
 from compositegp.validation import check_count
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -37,7 +38,7 @@ class PredictiveDistribution:
     transform : TargetTransform
         From the target's unit to the model's scale.
     family : Family
-        Of the standardized value: normal, or Student's t.
+        Of the standardized value: normal, or Student's t, skewed or not. Its mean is zero.
     covariance : array of shape (M, M) or None
         Joint covariance on the model's scale, for a family of scale one; None where each point was predicted alone. The
         outputs share it, up to `output_scale`.
@@ -140,7 +141,7 @@ class PredictiveDistribution:
     @property
     def median(self) -> Floats:
         """Medians, shape (M,)."""
-        return self.transform.inverse(self.location)
+        return self.quantile(0.5)
 
     def mean_and_covariance(self) -> tuple[Floats, Floats]:
         """Means (M,) and joint covariance (M, M); for t outputs (M, t) and (M, M, t)."""
@@ -217,7 +218,7 @@ class PredictiveDistribution:
             normal = generator.standard_normal((*self.location.shape[1:], count, root.shape[1]))
             normal = np.moveaxis(normal @ root.T, (-2, -1), (0, 1)) * self.output_scale
             factors = self.family.sample((count, *(1,) * self.location.ndim), generator)
-        draws = [self.transform.inverse(self.location + draw) for draw in factors * normal]
+        draws = [self.transform.inverse(self.location + self._bent(draw)) for draw in factors * normal]
         return np.stack(draws, axis=-1)
 
     def crps(self, y: ArrayLike) -> Floats:
@@ -279,6 +280,14 @@ class PredictiveDistribution:
             return np.asarray((values - self.location) / self.scale)
         return np.asarray((self.transform.forward(values) - self.location) / self.scale)
 
+    def _bent(self, draw: Floats) -> Floats:
+        """A draw of the family, from one of its symmetric relative with the same ranks."""
+        family = self._family
+        if not isinstance(family, TwoPieceT):
+            return draw
+        scale = np.where(self.scale > 0, self.scale, 1.0)
+        return np.asarray(self.scale * family.bent(draw / scale))
+
     def _standard_quantile(self, q: Any) -> Floats:
         return self._family.quantile(q)
 
@@ -288,12 +297,13 @@ class PredictiveDistribution:
         With Y = g(Z) and g monotone, E|Y − Y'| = 4 |∫ g(z) (F(z) − ½) f(z) dz|. The first integral is split where g
         meets y, so that what is integrated is smooth.
         """
-        end = np.broadcast_to(self._standard_quantile(1 - _TAIL), self.location.shape)
-        middle = np.clip(self._standardized(y), -end, end)
-        distance = self._integral(-end, middle, lambda z, g: np.abs(g - y)) + self._integral(
+        shape = self.location.shape
+        start, end = (np.broadcast_to(self._standard_quantile(level), shape) for level in (_TAIL, 1 - _TAIL))
+        middle = np.clip(self._standardized(y), start, end)
+        distance = self._integral(start, middle, lambda z, g: np.abs(g - y)) + self._integral(
             middle, end, lambda z, g: np.abs(g - y)
         )
-        gini = self._integral(-end, end, lambda z, g: g * (self._family.cdf(z) - 0.5))
+        gini = self._integral(start, end, lambda z, g: g * (self._family.cdf(z) - 0.5))
         return np.asarray(distance - 2 * np.abs(gini))
 
     def _integral(self, start: Floats, stop: Floats, function: Any) -> Floats:

@@ -11,7 +11,7 @@ from compositegp.backend import Floats
 
 
 class Family(Protocol):
-    """A standard distribution, symmetric about zero, for each of some points."""
+    """A standard distribution, of mean zero, for each of some points."""
 
     @property
     def std(self) -> Any:
