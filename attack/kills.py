@@ -16,7 +16,7 @@ from attack.cases import Budget
 from attack.figures import Figures
 from attack.model_rows import members
 from attack.processes import Command
-from compositegp.cli import stream_session
+from compositegp.cli import stream_opening
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.storage import atomic
 
@@ -79,6 +79,7 @@ class _Campaign:
         self._model.write_bytes(start.read_bytes())
         self._straight.write_bytes(start.read_bytes())
         self._printed, self._folder = "", folder
+        self._failures: list[tuple[str, str]] = []
 
     def run_and_kill(self, point: str, rng: np.random.Generator) -> bool:
         """Run the stream and kill it at the nth time that it comes to a point; False if it ended before."""
@@ -91,18 +92,22 @@ class _Campaign:
         code = command.code(_LONGEST)
         command.stop()
         self._printed += command.out
+        if code not in (0, -signal.SIGKILL):
+            outcome = "hangs" if code is None else "tracebacks"
+            self._failures.append((outcome, f"a run to be killed {point} ended with {code}: {command.err}"))
         return code == -signal.SIGKILL
 
     def verdict(self) -> list[tuple[str, str]]:
-        """What is wrong after a last run that is not killed: outcomes with messages."""
+        """What went wrong before, and what is wrong after a last run that is not killed: outcomes with messages."""
         commands = [self._stream(path, lambda: None) for path in (self._model, self._straight)]
         for command in commands:
             if command.code(_LONGEST) != 0:
                 command.stop()
-                return [("tracebacks", f"a run that is not killed ended with {command.code()}: {command.err}")]
+                message = f"a run that is not killed ended with {command.code()}: {command.err}"
+                return [*self._failures, ("tracebacks", message)]
         self._printed += commands[0].out
         found, expected = (CompositeGPForecaster.load(path).observations_ for path in (self._model, self._straight))
-        wrong = []
+        wrong = list(self._failures)
         lost = expected.index.difference(found.index)
         if len(lost):
             wrong.append(("lost", f"{len(lost)} rows, the first {lost[0]}"))
@@ -171,7 +176,7 @@ def _die_at(point: str, nth: int) -> None:
         case "before rename" | "after rename":
             around(os, "replace", before=point.startswith("before"))
         case "before the forecast is printed" | "after the forecast is printed":
-            around(stream_session.StreamSession, "print_forecast", before=point.startswith("before"))
+            around(stream_opening, "print_forecast", before=point.startswith("before"))
 
 
 def _around_open(change: Callable[[Any], Any]) -> None:

@@ -38,7 +38,7 @@ def test_how_a_call_ended_is_judged():
 
 
 def test_rows_that_are_lost_changed_or_counted_twice_are_seen(rng, tmp_path):
-    y = pd.Series(10 + rng.normal(size=132), index=pd.date_range("2024-02-01", periods=132, freq="h"))
+    y = pd.Series(10 + rng.normal(size=192), index=pd.date_range("2024-02-01", periods=192, freq="h"))
     start, path, new = tmp_path / "start.cgp", tmp_path / "model.cgp", y[72:-1]
     CompositeGPForecaster(None, n_neighbors=200, search=False).fit(y[:72]).save(start)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from joblib import cpu_count
 
 from compositegp.cli.options import Jobs, JsonFlag
 from compositegp.cli.output import Output
@@ -52,6 +51,8 @@ def run(
     jobs: Jobs = -1,
 ) -> None:
     """Run the paper's experiments and compare its claims with what was found."""
+    from joblib import cpu_count
+
     from compositegp.paper import VERDICT_COLUMNS, markdown, verdict_rows, write_csv
     from compositegp.storage import write_atomically
 

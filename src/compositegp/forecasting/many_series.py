@@ -36,6 +36,19 @@ class ManySeries:
         Number of models that took the kernel that they share with others.
     id_col, time_col : str
         Names of the columns of tables.
+
+    Examples
+    --------
+    One of two series has no value:
+
+    >>> times = pd.date_range("2024-01-01", periods=24 * 4, freq="h")
+    >>> a = pd.DataFrame({"unique_id": "a", "ds": times, "y": np.random.default_rng(0).normal(size=len(times))})
+    >>> b = pd.DataFrame({"unique_id": "b", "ds": times, "y": np.nan})
+    >>> fitted = fit_many(CompositeGPForecaster(None, seasons=[], search=False), pd.concat([a, b]))
+    >>> isinstance(fitted, ManySeries), list(fitted.models), list(fitted.failures)
+    (True, ['a'], ['b'])
+    >>> fitted.predict("2h", [0.5]).columns.tolist()
+    ['unique_id', 'ds', 'mean', 'std', 'q0.5']
     """
 
     models: dict[Any, CompositeGPForecaster]
@@ -120,6 +133,20 @@ class ManyBacktests:
         As in `Backtest`, with a column of the names.
     failures : dict
         Why a series has no backtest, by name.
+
+    Examples
+    --------
+    A series of a day is too short for three horizons of half a day:
+
+    >>> times = pd.date_range("2024-01-01", periods=24 * 4, freq="h")
+    >>> y = np.random.default_rng(0).normal(size=len(times))
+    >>> a = pd.DataFrame({"unique_id": "a", "ds": times, "y": y})
+    >>> table = pd.concat([a, a[:24].assign(unique_id="b")])
+    >>> found = backtest_many(CompositeGPForecaster(None, seasons=[], search=False), table, "12h", 3)
+    >>> isinstance(found, ManyBacktests), list(found.failures)
+    (True, ['b'])
+    >>> found.scores.loc["a"].index.tolist(), len(found.forecasts)
+    (['compositegp, mean', 'compositegp, median', 'persistence'], 36)
     """
 
     scores: pd.DataFrame
@@ -206,6 +233,18 @@ def backtest_many(
     Returns
     -------
     ManyBacktests
+
+    Examples
+    --------
+    Noise is forecast by its mean, and not by its last value:
+
+    >>> times = pd.date_range("2024-01-01", periods=24 * 4, freq="h")
+    >>> noise = np.random.default_rng(0).normal(size=(2, len(times)))
+    >>> table = pd.concat([pd.DataFrame({"unique_id": name, "ds": times, "y": y}) for name, y in zip("ab", noise)])
+    >>> found = backtest_many(CompositeGPForecaster(None, seasons=[], search=False), table, "6h", n_origins=2)
+    >>> error = found.scores["RMSE"].unstack()
+    >>> (error["compositegp, mean"] < error["persistence"]).to_dict()
+    {'a': True, 'b': True}
     """
     series, failures = split_series(forecaster, df, id_col, time_col, target_col)
     before = {}

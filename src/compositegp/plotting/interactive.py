@@ -60,6 +60,18 @@ def parts_figure(parts: "pd.DataFrame") -> dict[str, Any]:
     -------
     dict
         As in `forecast_figure`.
+
+    Examples
+    --------
+    A band and a line for each part:
+
+    >>> import pandas as pd
+    >>> index = pd.date_range("2024-01-01", periods=3, freq="h")
+    >>> columns = pd.MultiIndex.from_product([["level", "day"], ["mean", "std"]])
+    >>> parts = pd.DataFrame([[5.0, 1.0, 0.5, 0.1]] * 3, index, columns)
+    >>> figure = parts_figure(parts)
+    >>> [trace["name"] for trace in figure["data"]], figure["data"][0]["y"]
+    (['level', 'level', 'day', 'day'], [3.0, 3.0, 3.0, 7.0, 7.0, 7.0])
     """
     colors = (style.BLUE, style.ORANGE, style.GREEN, style.GRAY, style.BLACK)
     traces = []
@@ -83,6 +95,18 @@ def backtest_figure(forecasts: "pd.DataFrame") -> dict[str, Any]:
     -------
     dict
         As in `forecast_figure`.
+
+    Examples
+    --------
+    Errors of 1 and 3 in two horizons of one step:
+
+    >>> import pandas as pd
+    >>> columns = {"observed": [1.0, 5.0], "mean": 2.0, "step": [1, 1], "PIT": [0.2, 0.7]}
+    >>> figure = backtest_figure(pd.DataFrame(columns, pd.date_range("2024-01-01", periods=2, freq="h")))
+    >>> [trace["name"] for trace in figure["data"]]
+    ['compositegp', 'compositegp', 'PIT', 'calibrated', 'share inside']
+    >>> round(figure["data"][0]["y"][0] ** 2, 9), figure["data"][1]["y"]
+    (5.0, [1.0, 3.0])
     """
     curves = BacktestCurves.of(forecasts)
     traces = []

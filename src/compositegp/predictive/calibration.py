@@ -45,6 +45,7 @@ _PRIOR_LOG_DF = np.log(30.0)  # log df that the penalty pulls to
 _WORTH = 0.005  # least gain, in nats a prediction, for which the Gaussian is given up
 _WORTH_IN_ALL = 5.0  # least gain in nats over all the points
 _MOST_LOG_SKEW = 1.5  # largest |log γ|
+_TO_THE_END = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-6}  # so that rounding leaves no trace
 _NORMAL_DF = 1e6  # degrees of freedom that stand for a normal distribution
 
 
@@ -140,7 +141,7 @@ class Calibration:
         start[-3] = np.log(8.0)
         skews = (-_MOST_LOG_SKEW, _MOST_LOG_SKEW) if heavy_tails else (0.0, 0.0)
         bounds = [(None, None)] * k + [(0.0, None)] * (w * k) + [(None, None)] * 3 + [skews]
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}).x
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_THE_END).x
         gain = float(np.mean(log_density(found)[0] + 0.5 * (errors**2 + np.log(2 * np.pi))))
         points = max(np.count_nonzero(distance == one) for one in distances)
         if not gain >= max(_WORTH, _WORTH_IN_ALL / points):
