@@ -134,7 +134,7 @@ class Calibration:
             log_df, inside = _bounded(tails @ numbers[-3:-1], heavy_tails)
             log_scale, log_skew = design @ numbers[:-3], float(numbers[-1])
             score, by_scale, by_df, by_skew = two_piece_log_density(errors, log_scale, log_df, log_skew)
-            slopes = [design.T @ (w * by_scale), tails.T @ (w * inside * by_df), [w @ by_skew]]
+            slopes = (design.T @ (w * by_scale), tails.T @ (w * inside * by_df), np.atleast_1d(w @ by_skew))
             return w * score, np.concatenate(slopes)
 
         def objective(numbers: Floats) -> tuple[float, Floats]:
