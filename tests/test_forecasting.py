@@ -19,6 +19,7 @@ from compositegp.forecasting import (
     in_utc,
     observe,
 )
+from compositegp.forecasting.stored_series import from_values, to_values
 
 
 def make_series(n=24 * 35, freq="h", tz=None, seed=0, start="2024-02-20", log=False):
@@ -389,3 +390,17 @@ def test_zones_without_a_name_come_back_as_offsets():
     forecast = CompositeGPForecaster(None, search=False).fit(series).predict(1)
     assert forecast.index[0] == series.index[-1] + pd.Timedelta(hours=1)
     assert forecast.index[0].utcoffset() == datetime.timedelta(hours=5, minutes=45)
+
+
+@pytest.mark.parametrize("change", ["recent", "trend"])
+def test_numbers_of_a_file_that_no_model_has_are_refused(change):
+    times = pd.date_range("2024-01-01", periods=24 * 12, freq="h", tz="UTC")
+    y = pd.Series(5 + np.sin(np.arange(len(times)) / 4), times)
+    values = to_values(CompositeGPForecaster(search=False).fit(y)._series)
+    assert from_values(**values).recent.shape == (3,)
+    if change == "recent":
+        values["series"]["recent"] = -values["series"]["recent"] - 1
+    else:
+        next(one for one in values["series"]["effects"] if one["kind"] == "trend")["numbers"][-1] = 1e-308
+    with pytest.raises(ValueError, match="must not be negative|out of range"):
+        from_values(**values)

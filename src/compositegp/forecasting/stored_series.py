@@ -17,6 +17,7 @@ from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget
 from compositegp.storage import Fields
 from compositegp.validation import check_kernel
 
+_SHORTEST_SPAN = 0.5  # of a trend or a cycle, in steps
 _TRANSFORMS = {"none": IdentityTarget(), "log": LogTarget(), "sqrt": PowerTarget(0.5)}
 _PLAIN = (
     "kernel",
@@ -63,9 +64,9 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
         },
         "scale": {
             "block": float(scale.block),
-            "sub_daily": scale.sub_daily,
-            "yearly": scale.yearly,
-            "limited": scale.limited,
+            "sub_daily": bool(scale.sub_daily),
+            "yearly": bool(scale.yearly),
+            "limited": bool(scale.limited),
             "slopes": scale.slopes,
             "log_df": scale.log_df,
         },
@@ -119,6 +120,8 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
         columns,
         parts.texts("notes"),
     )
+    if (found.recent < 0).any():
+        raise ValueError("recent, mean squares of the latest errors, must not be negative")
     if found.names[-1:] != ["noise"] or not hasattr(found.parts["noise"], "noise_level"):
         raise ValueError("the last part of the kernel must be the noise")
     return found
@@ -154,9 +157,9 @@ def _effect(values: Any, width: int) -> Effect:
     if needed.get(kind) != len(numbers):
         raise ValueError(f"effect {parts['name']!r:.60} is of no known kind")
     wrong = {
-        "trend": not numbers[-1:].all(),
+        "trend": not (numbers[-1:] >= _SHORTEST_SPAN).all(),
         "year": not (numbers[:1] >= 1).all() or not (numbers[:1] <= 100).all(),
-        "cycle": not (numbers[:1] > 0).all(),
+        "cycle": not (numbers[:1] >= _SHORTEST_SPAN).all(),
         "column": not 1 <= len(numbers) <= 1000,
     }
     column = parts.count("column")
