@@ -421,7 +421,7 @@ def test_a_single_candidate_is_learned_as_alone(smooth):
     X, y = smooth
     data = observations(X, y)
     source = LocalSegments(data, segment(X, 100), 20)
-    result, comparison = choose_kernel({"only": default_kernel(2)}, data, source, CompositeLikelihood())
+    result, comparison = choose_kernel({"only": default_kernel(2)}, data, source, CompositeLikelihood(prior=None))
     alone = learn_from(data, source, CompositeLikelihood(), random_state=0)
     # Conditioning sets are found in the length scales of the way to the maximum, and differ a little.
     errors = np.sqrt(np.diagonal(alone.theta_covariance))

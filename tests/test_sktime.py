@@ -22,10 +22,11 @@ def monthly(n=72):
     return pd.Series(values, index=pd.period_range("2018-01", periods=n, freq="M"), name="sales")
 
 
-@pytest.mark.slow  # 400 small fits
+@pytest.mark.slow  # 200 small fits
 @pytest.mark.filterwarnings("ignore")  # sktime warns about itself
 def test_it_passes_all_the_tests_of_sktime():
-    results = check_estimator(SktimeForecaster, verbose=False)
+    one = SktimeForecaster(**SktimeForecaster.get_test_params()[-1])
+    results = check_estimator(one, verbose=False)
     assert len(results) > 100
     assert {name: result for name, result in results.items() if result != "PASSED"} == {}
 

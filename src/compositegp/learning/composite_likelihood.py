@@ -27,7 +27,7 @@ _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a
 _LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
 _LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
-_CHEAP_GAIN = 1e-8  # the same, where steps are cheap
+_CHEAP_GAIN = 1e-9  # the same, where steps are cheap
 _RESTARTS = 4  # random starts of the first round
 _FEW_POINTS = 500  # random starts are the default where the first round reads no more points than this
 _DRAWS = 8  # random values for each random start, of which the most likely are taken
@@ -223,9 +223,11 @@ def _random_starts(problem: LearningProblem, reading: SegmentReading, count: int
 
     def likelihood(theta: Floats) -> float:
         try:
-            return _likelihood(problem, reading, theta, problem.coefficients, 0).log_likelihood
+            with np.errstate(over="ignore", invalid="ignore"):  # of targets near the ends of double precision
+                found = _likelihood(problem, reading, theta, problem.coefficients, 0)
         except LinAlgError:
             return -np.inf
+        return found.log_likelihood if np.isfinite(found.gradient).all() else -np.inf
 
     return sorted(drawn, key=likelihood, reverse=True)[:count]
 

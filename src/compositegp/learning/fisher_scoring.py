@@ -20,6 +20,7 @@ _SMALL_PROMISE = 0.1  # if no step is possible, a gain below this (a few tenths 
 _MOST_STEPS = 60  # tried, at most
 _SECANT_STEP = 1.0  # a step up to this long, in log θ, tells how far the curvature is from the Fisher information
 _LEAST_CURVATURE = 0.2  # least curvature along a step, over that of the model; a smaller one is raised (Powell)
+_MOST_LESS = 0.95  # part of the Fisher information of a parameter by which its curvature may be smaller
 _IDLE_STEPS = 3  # steps in a row that each gain less than the tolerance end a maximization
 
 
@@ -97,6 +98,8 @@ def maximize(
     excess = np.zeros_like(now.score.fisher)  # of the curvature over the Fisher information
     while True:
         next_coefficients, coefficient_gain = least_squares_step(now)
+        if (np.diagonal(excess) < -_MOST_LESS * np.diagonal(now.score.fisher)).any():
+            excess = np.zeros_like(excess)  # of another place: here there would be no curvature left
         curvature = now.score.fisher + excess
         promise = _step(now, curvature, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
         ends = radius < _SHORTEST_STEP or n_steps == _MOST_STEPS or idle == _IDLE_STEPS
