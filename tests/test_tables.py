@@ -81,6 +81,7 @@ class TestTextFormat:
             ("a,y\n1,344,1,0719\n", "line 2 of t.csv has 4 cells, and the header has 2."),
             ("a,y\n1,2\n3,4\n5,6,7\n", "line 4 of t.csv has 3 cells, and the header has 2."),
             ("a,y\n" + "1,2\n" * 20_000 + "5,6,7\n", "line 20002 of t.csv has 3 cells"),
+            ("a,y\n1.25,2\n1.2\x005,3\n", "line 3 of t.csv has a byte of zero"),
             ("a,b,y\n1,2,3\n4,5\n", "line 3 of t.csv has 2 cell(s), and the header has 3: it is cut off"),
             ("x\n1,5\n", "line 2 of t.csv has 2 cells, and the header has 1."),
             ("t;y, mg\n1;2,5\n2;3,5\n", "can be separated by ',' and by ';'. Give --separator."),

@@ -107,6 +107,20 @@ def test_calibration_recovers_skew_and_predicts_both_tails(rng):
         assert (below <= level).mean() == pytest.approx(level, abs=0.025)
 
 
+def test_a_prediction_with_weight_two_counts_as_two(rng):
+    m = 900
+    distance = np.repeat([0, 8, 64], m // 3)
+    arguments = [np.zeros(m), 0.5 * np.log1p(distance), rng.normal(size=(m, 3)) * 0.1, distance]
+    z, twice = 1.5 * rng.standard_t(5, size=m), rng.uniform(size=m) < 0.4
+    again = np.concatenate([np.arange(m), np.flatnonzero(twice)])
+    weighted = Calibration.fit(z, *arguments, weights=1.0 + twice)
+    repeated = Calibration.fit(z[again], *(one[again] for one in arguments))
+    factors, df = weighted.apply(arguments[0], arguments[1], arguments[2][:, None])
+    theirs, their_df = repeated.apply(arguments[0], arguments[1], arguments[2][:, None])
+    np.testing.assert_allclose(factors, theirs, rtol=1e-3)
+    np.testing.assert_allclose(df, their_df, rtol=1e-2)
+
+
 def test_turning_the_target_over_turns_the_skew_over(rng):
     m = 2000
     arguments = np.zeros(m), 0.1 * rng.normal(size=m), rng.normal(size=(m, 3)) * 0.1, np.repeat([0, 8], m // 2)

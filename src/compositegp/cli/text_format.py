@@ -154,6 +154,10 @@ def _measure(file: Any, separator: str, path: Path) -> Layout:
     n_before = n_rows = n_blank = n_read = 0
     for row in reader:
         cells = trimmed(row)
+        if any("\x00" in cell for cell in row):  # pandas would end the cell there
+            raise CommandError(
+                f"line {reader.line_num} of {path} has a byte of zero, which no text has: the file is damaged."
+            )
         if not names:
             names, n_before = cells, n_before if cells else reader.line_num
         elif not row or (len(row) == 1 and row[0].isspace()):

@@ -185,8 +185,10 @@ def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: in
 
 def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool) -> Calibration:
     """Learn scale and tails of errors from training points that were predicted at several distances."""
-    errors, rhos, deltas, scales, distances = [], [], [], [], []
+    errors, rhos, deltas, scales, distances, weights = [], [], [], [], [], []
     for rows, skip, _, found in parts:
+        # Of holes of `skip` observations there are no more than n / skip that do not overlap: errors are no more.
+        weight = min(1.0, len(data.X) / (max(skip, 1) * len(rows)))
         noise = _noise(data, rows)
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
         variance = np.maximum(found.variance + noise, 1e-12 * total)
@@ -199,6 +201,7 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
         deltas.append(np.repeat(delta, t))
         scales.append(found.surroundings.scales.reshape(len(rows) * t, -1))
         distances.append(np.full(len(rows) * t, skip))
+        weights.append(np.full(len(rows) * t, weight))
     return Calibration.fit(
         np.concatenate(errors),
         np.concatenate(rhos),
@@ -206,6 +209,7 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
         np.concatenate(scales),
         np.concatenate(distances),
         heavy_tails=heavy_tails,
+        weights=np.concatenate(weights),
     )
 
 

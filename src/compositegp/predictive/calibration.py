@@ -100,6 +100,7 @@ class Calibration:
         distance: Any,
         *,
         heavy_tails: bool = True,
+        weights: Floats | None = None,
     ) -> "Calibration":
         """Calibrate by the log score of predictions of training points.
 
@@ -113,24 +114,28 @@ class Calibration:
         heavy_tails : bool
             False keeps the errors normal, given their scale: for a transformed target, whose mean would not exist.
             Then they are not skewed either: that is what the transform is for.
+        weights : array of shape (m,), optional
+            How much a prediction counts; by default all count alike.
         """
         distances = np.unique(distance)
         knots = _spread_knots(np.sort([np.median(delta[distance == one]) for one in distances]))
         low, high = np.quantile(rho, [0.01, 0.99])
         rho_range = np.array([low, high, np.mean(rho)])
-        k, w = len(knots), scales.shape[-1]
+        k, n_scales = len(knots), scales.shape[-1]
+        w = np.ones(len(errors)) if weights is None else np.asarray(weights)
         x, hats = _centered(rho, rho_range), _hats(delta, knots)
         design = np.hstack([hats, *(hats * scale[:, None] for scale in scales.T), x[:, None]])
         tails = np.column_stack([np.ones_like(x), x])
-        ridge, prior = _ridge(k, w), np.zeros(design.shape[1] + 3)
+        ridge, prior = _ridge(k, n_scales), np.zeros(design.shape[1] + 3)
         prior[-3] = _PRIOR_LOG_DF
 
         def log_density(numbers: Floats) -> tuple[Floats, Floats]:
-            """Of the errors, and its slope in the numbers, summed."""
+            """Of the errors, each times its weight, and the slope of their sum in the numbers."""
             log_df, inside = _bounded(tails @ numbers[-3:-1], heavy_tails)
             log_scale, log_skew = design @ numbers[:-3], float(numbers[-1])
             score, by_scale, by_df, by_skew = two_piece_log_density(errors, log_scale, log_df, log_skew)
-            return score, np.concatenate([design.T @ by_scale, tails.T @ (inside * by_df), [by_skew.sum()]])
+            slopes = (design.T @ (w * by_scale), tails.T @ (w * inside * by_df), np.atleast_1d(w @ by_skew))
+            return w * score, np.concatenate(slopes)
 
         def objective(numbers: Floats) -> tuple[float, Floats]:
             score, slope = log_density(numbers)
@@ -140,16 +145,17 @@ class Calibration:
         start = prior.copy()
         start[-3] = np.log(8.0)
         skews = (-_MOST_LOG_SKEW, _MOST_LOG_SKEW) if heavy_tails else (0.0, 0.0)
-        bounds = [(None, None)] * k + [(0.0, None)] * (w * k) + [(None, None)] * 3 + [skews]
+        bounds = [(None, None)] * k + [(0.0, None)] * (n_scales * k) + [(None, None)] * 3 + [skews]
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_THE_END).x
-        gain = float(np.mean(log_density(found)[0] + 0.5 * (errors**2 + np.log(2 * np.pi))))
+        gaussian = -0.5 * w * (errors**2 + np.log(2 * np.pi))
+        gain = float((log_density(found)[0] - gaussian).sum() / w.sum())
         points = max(np.count_nonzero(distance == one) for one in distances)
         if not gain >= max(_WORTH, _WORTH_IN_ALL / points):
             return cls.gaussian()
         trend, log_df, log_df_trend, log_skew = found[-4:].tolist()
         if not heavy_tails:
             log_df, log_df_trend = np.inf, 0.0
-        slopes = found[k:-4].reshape(w, k)
+        slopes = found[k:-4].reshape(n_scales, k)
         return cls(knots, found[:k], slopes, trend, log_df, log_df_trend, rho_range, gain, log_skew)
 
     @classmethod
