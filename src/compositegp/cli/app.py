@@ -77,7 +77,8 @@ def _terminable() -> Iterator[None]:
 
     def send_again(dropped: "sys.UnraisableHookArgs") -> None:
         if not issubclass(dropped.exc_type, SystemExit):
-            return report(dropped)
+            report(dropped)
+            return
         timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM))  # once the finalizer has returned
         timer.daemon = True
         timer.start()
