@@ -728,6 +728,21 @@ class TestProgram:
         wait_until(lambda: not processes_of_session(process.pid))
         assert [file.name for file in tmp_path.iterdir()] == ["big.csv"]
 
+    def test_sigterm_while_an_object_is_finalized_is_not_lost(self):
+        code = """
+            import os, signal, time
+            from compositegp.cli.app import _terminable
+            class Finalized:
+                def __del__(self):
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    time.sleep(0.1)
+            with _terminable():
+                Finalized()
+                time.sleep(30)
+        """
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, timeout=60)
+        assert (done.returncode, done.stderr) == (143, b"")
+
     def test_a_closed_output_and_one_with_few_characters(self, tmp_path):
         script = " ".join(PROGRAM) + " info >&-; echo $?; PYTHONIOENCODING=ascii " + " ".join(PROGRAM) + " info"
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60)

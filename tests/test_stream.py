@@ -534,7 +534,7 @@ print(sizes[1] - sizes[0])
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [250, pytest.param(3_000, marks=pytest.mark.slow)])
 def test_memory_stays_flat(model, count):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, model, str(count)], capture_output=True, text=True, timeout=900

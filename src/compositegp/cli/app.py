@@ -66,19 +66,33 @@ def _run(argv: list[str] | None) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Make SIGTERM an exception, so that processes that were started and temporary files do not stay behind."""
+    """Make SIGTERM an exception, so that processes that were started and temporary files do not stay behind.
+
+    Python drops an exception that is raised while an object is finalized: the signal is then sent once more.
+    """
+    report = sys.unraisablehook
 
     def end(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
+
+    def send_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(dropped.exc_type, SystemExit):
+            report(dropped)
+            return
+        timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM))  # once the finalizer has returned
+        timer.daemon = True
+        timer.start()
 
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:  # whoever calls decides
         yield
         return
     signal.signal(signal.SIGTERM, end)
+    sys.unraisablehook = send_again
     try:
         yield
     finally:
+        sys.unraisablehook = report
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
