@@ -167,10 +167,10 @@ def choose_kernel(
     its length scales, and the likelihood of every candidate is maximized on it, from where the candidates before it
     ended. Candidates that are worse by more than three standard errors are left; at most four go on to 3,072.
     Those that are then worse by more than two are left, and two at most go on to twice as many blocks, until one is
-    left, the difference no longer matters, or 16,384 points are read. A candidate with p
-    hyper-parameters is penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N)
-    for what their errors cost after learning from all of N. Of candidates that are as good as the best within one
-    standard error the one with the fewest parameters is chosen.
+    left, the difference no longer matters, or 8,192 points are read. A candidate with p hyper-parameters is
+    penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N) for what their
+    errors cost after learning from all of N. Of candidates that are as good as the best within one standard error the
+    one with the fewest parameters is chosen.
 
     Parameters
     ----------
