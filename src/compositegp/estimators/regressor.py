@@ -69,11 +69,11 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     kernel : scikit-learn kernel, list or dict of kernels, "auto" or None
         Covariance of the observations; a WhiteKernel part is their noise, and without one they are taken as exact.
         Several kernels, in a list or by their names in a dict, are compared by likelihood over the same terms (see
-        `learning.choose_kernel`), and those that are nearly as good by how they predict training points. None and "auto" compare `learning.kernel_family`: Matérn kernels of several
-        smoothness, RBF and sums, each with one length scale for each column, and noise, around a constant that is
-        estimated. Without a comparison it is Matérn 3/2: with fewer than 50 observations, without learning, and for
-        None where learning is by `FisherAverage`. `partial_fit` on its own compares nothing: it takes Matérn 3/2, or
-        the first of several kernels.
+        `learning.choose_kernel`), and those that are nearly as good by how they predict training points. None and
+        "auto" compare `learning.kernel_family`: Matérn kernels of several smoothness, RBF and sums, each with one
+        length scale for each column, and noise, around a constant that is estimated. Without a comparison it is Matérn
+        3/2: with fewer than 50 observations, without learning, and for None where learning is by `FisherAverage`.
+        `partial_fit` on its own compares nothing: it takes Matérn 3/2, or the first of several kernels.
     alpha : None, number or array of shape (n,)
         Known noise variance of the observations, in addition to the kernel's own: scikit-learn's word for
         `noise_variance` of `fit`, which takes the place of it.
