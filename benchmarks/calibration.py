@@ -7,9 +7,9 @@ The form of the calibration was chosen on held-out training points. Four setting
 these data sets had been seen, so that the scores of pol, elevators, precipitation and satellite are not those of
 untouched test parts: the number of training points predicted (`_NEAR_POINTS`), the two tolerances of the number of
 neighbors (`_LOSS`, `_WORTH_MORE`), and the power by which parts of a sum count for nearness (`_SHARE` in
-kernels/length_scales.py). The skew of errors, the weights of predictions in holes, the prior of hyper-parameters and the
-choice of a kernel by training errors were judged on rows held out of training parts and of other tables; test scores of
-these data sets were printed between those steps.
+kernels/length_scales.py). The skew of errors, the weights of predictions in holes, the prior of hyper-parameters and
+the choice of a kernel by training errors were judged on rows held out of training parts and of other tables; test
+scores of these data sets were printed between those steps.
 """
 
 import argparse
