@@ -71,7 +71,7 @@ class Report:
 
     @property
     def information_sum(self) -> float:
-        """Σ w I(z; y_S), the paper's index: it exceeds the composite's gain by the total correlation of the segments."""
+        """Σ w I(z; y_S), the paper's index: the gain of the composite and the total correlation of the segments."""
         return float(self.segment_information.sum())
 
     @property
