@@ -38,13 +38,6 @@ def wave(ny=14, nx=16):
     return np.sin(rows / 4) + np.cos(columns / 5), missing
 
 
-def command(*arguments, cwd):
-    """The installed command, as a user runs it."""
-    return subprocess.run(
-        [sys.executable, "-m", "compositegp", *map(str, arguments)], capture_output=True, text=True, cwd=cwd
-    )
-
-
 @pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")  # of rasterio and rioxarray
 class TestGeoTiff:
     def write(self, path, values, *, nodata=np.nan, dtype="float64", crs="EPSG:32633"):
