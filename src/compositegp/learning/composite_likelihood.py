@@ -26,7 +26,7 @@ _GROWTH = 8.0  # a round reads at most this many times as much as the one before
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
-_LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
+_LAST_GAIN = 0.01  # the last one, of a kernel that a user gives, when a step promises less than this in all
 _CHEAP_GAIN = 1e-9  # the same, where steps are cheap
 _RESTARTS = 4  # random starts of the first round
 _FEW_POINTS = 500  # random starts are the default where the first round reads no more points than this
@@ -138,15 +138,19 @@ class CompositeLikelihood(LearningMethod):
                 refreshes += 1
             else:
                 break
-        gain = _CHEAP_GAIN if is_cheap(reading) else _LAST_GAIN
-        optimum = _maximize(problem, reading, count, theta, coefficients, gain, optimum)
-        theta, coefficients = optimum.theta, optimum.coefficients
-        last = _likelihood(problem, reading, theta, coefficients, _LAST_PROBES)
-        final = Optimum(theta, coefficients, last, optimum.converged)
+        if problem.warm and not is_cheap(reading):
+            # What is left to gain is little beside p / 2, the expected loss by the errors of θ.
+            score = optimum.score if problem.prior is None else problem.prior.removed(optimum.score, theta)
+            final = optimum._replace(score=score)
+        else:
+            gain = _CHEAP_GAIN if is_cheap(reading) else _LAST_GAIN
+            optimum = _maximize(problem, reading, count, theta, coefficients, gain, optimum)
+            last = _likelihood(problem, reading, optimum.theta, optimum.coefficients, _LAST_PROBES)
+            final = optimum._replace(score=last)
         coefficients, _ = least_squares_step(final)
         found = _estimate(final._replace(coefficients=coefficients), count)
         if not problem.terms.conditioned:
-            found = replace(found, theta_information=sandwich_information(last))
+            found = replace(found, theta_information=sandwich_information(final.score))
         problem.found(found)
 
     def _growth_needed(self, optimum: Optimum, errors: Floats, bounds: Floats) -> float:
