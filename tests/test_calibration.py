@@ -147,7 +147,7 @@ class TestOfTheEstimator:
         model, X, _ = fitted
         found = model.predict_distribution(X[:3], joint=True)
         mean, covariance = found.mean_and_covariance()
-        draws = found.sample(400_000, random_state=0)
+        draws = found.sample(40_000, random_state=0)
         np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=0.02)
         spread = np.sqrt(np.diagonal(covariance))
         # Quantiles, not moments: with few degrees of freedom a sample covariance hardly converges.

@@ -644,7 +644,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kernel = model.kernel if theta is None else model.kernel.clone_with_theta(np.asarray(theta))
         with self._on_device():
             score = model.score(kernel, self.n_jobs)
-        return (score.log_likelihood, score.gradient) if eval_gradient else score.log_likelihood
+        likelihood = np.float64(score.log_likelihood)  # as scikit-learn returns it
+        return (likelihood, score.gradient) if eval_gradient else likelihood
 
     @property
     def log_marginal_likelihood_value_(self) -> float:
