@@ -145,7 +145,6 @@ class TestProgram:
         process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True)
         with process:
             wait_until(lambda: len(processes_of_session(process.pid)) > 3, 60)  # itself, two workers, their tracker
-            time.sleep(0.3)  # joblib prints a traceback of its own when it is ended while it starts them
             process.terminate()
             assert process.stderr.read() == b""  # the pipe is closed by all of them
         assert process.returncode == 143
@@ -166,6 +165,25 @@ class TestProgram:
         """
         done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, timeout=60)
         assert (done.returncode, done.stderr) == (143, b"")
+
+    def test_sigterm_while_workers_are_started_waits_for_it(self):
+        code = """
+            import os, signal
+            from joblib import Parallel, delayed
+            from joblib.externals.loky.backend import fork_exec as starting
+            from compositegp.cli.app import _terminable
+            start = starting.fork_exec
+            def ended_meanwhile(*arguments, **options):
+                process = start(*arguments, **options)
+                os.kill(os.getpid(), signal.SIGTERM)  # the worker has not been told anything
+                return process
+            starting.fork_exec = ended_meanwhile
+            with _terminable():
+                Parallel(n_jobs=2)(delayed(abs)(number) for number in range(4))
+                print("never here")
+        """
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
 
     def test_a_closed_output_and_one_with_few_characters(self, tmp_path):
         script = " ".join(PROGRAM) + " info >&-; echo $?; PYTHONIOENCODING=ascii " + " ".join(PROGRAM) + " info"

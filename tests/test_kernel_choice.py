@@ -4,8 +4,10 @@ import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.utils import check_random_state
 
@@ -22,7 +24,8 @@ from compositegp.learning import (
     learn_from,
     problem_of,
 )
-from compositegp.learning.kernel_race import FixedTerms, compare_kernels, local_log_likelihoods
+from compositegp.learning.kernel_race import FixedTerms, compare_kernels
+from compositegp.learning.log_likelihoods import log_likelihoods_of_pieces
 from compositegp.learning.problem import Reporter
 from compositegp.learning.warm_starts import warm_starts
 from compositegp.means import as_mean
@@ -124,7 +127,7 @@ def test_pieces_add_up_to_the_log_likelihood(size, given):
     data = observations(X, y)
     composite = LocalSegments(data, segment(X, size), given).take(range(max(1, 400 // size)), data.kernel)
     beta = np.array([[0.3, -0.2]])
-    pieces = local_log_likelihoods(data, composite, beta)
+    pieces = log_likelihoods_of_pieces(data, composite, beta, 8)
     assert len(pieces) >= 8
     assert_allclose(pieces.sum(), total_score(data, composite, beta).log_likelihood, rtol=1e-12)
 
@@ -178,6 +181,43 @@ def test_more_terms_are_read_only_where_they_are_needed(monkeypatch):
     _, comparison = choose_kernel(apart, data, source, CompositeLikelihood())
     assert comparison.best.name == "RBF"
     assert max(row.n_points for row in comparison) <= 600
+
+
+def test_half_of_few_data_leaves_the_kernels_that_the_exact_likelihood_likes_best():
+    """scikit-learn's likelihood of all the data, at the values where each kernel was left, is the judge."""
+    X, y = draw(PROCESSES["RBF"], 800, 7)
+    model = CompositeGPRegressor(segment_size=200, conditioning_size=200).fit(X, y)
+    rows = {row.name: row for row in model.kernel_comparison_}
+    assert rows["Matern 1/2"].n_points == 400  # which half the data tell apart from the others
+    assert max(row.n_points for row in rows.values()) == 800
+    exact = {
+        name: GaussianProcessRegressor(row.kernel, optimizer=None)
+        .fit(X, y - y.mean())
+        .log_marginal_likelihood_value_
+        for name, row in rows.items()
+    }
+    chosen = model.kernel_comparison_.best.name
+    assert exact[chosen] >= max(exact.values()) - 5
+    assert exact["Matern 1/2"] < exact[chosen] - 20
+
+
+def test_little_is_left_to_gain_after_a_comparison():
+    """The likelihood of the learned terms is within a tenth of p / 2 of its maximum, found by SciPy."""
+    X, y = draw(PROCESSES["Matern 3/2"], 800, 8)
+    kernels = {"one": ConstantKernel() * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()}
+    data = observations(X, y)
+    source = LocalSegments(data, segment(X, 200), 0)
+    result, _ = choose_kernel(kernels, data, source, CompositeLikelihood(prior=None))
+    assert result.converged
+    composite = source.take(range(len(source)), result.kernel)
+
+    def loss(theta):
+        found = total_score(data.with_kernel(result.kernel.clone_with_theta(theta)), composite, beta)
+        return -found.log_likelihood, -found.gradient
+
+    beta = result.mean.coefficients.reshape(-1, 1)
+    best = minimize(loss, result.theta, jac=True, method="BFGS")
+    assert -best.fun - result.log_likelihood < 0.1 * len(result.theta) / 2 + 0.1
 
 
 def test_ties_go_to_the_simpler_kernel():
