@@ -246,3 +246,12 @@ def test_duplicate_stations_are_mapped_and_told(ending, tmp_path, capsys):
     assert "2 rows share their place" in capsys.readouterr().err
     with xr.open_dataset(tmp_path / "map" / "map.nc") as found:
         assert not found["mean"].isnull().any()
+
+
+def test_names_and_units_are_no_formulas():
+    """A text between two signs of dollar would be one to Matplotlib, and an error if it is wrong."""
+    ones = np.ones((4, 5))
+    picture = MapPicture(
+        ones, ones, np.arange(5.0), np.arange(4.0), None, "rent, $ \\frac $", "$/m$", ("$a_$", "y"), False
+    )
+    assert draw_map(picture, dpi=40)[:4] == b"\x89PNG"

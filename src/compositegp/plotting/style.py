@@ -90,5 +90,16 @@ def save(drawn: "Figure", path: Path, dpi: int = 90) -> None:
     write_atomically(path, png(drawn, dpi))
 
 
+def literal(text: object) -> str:
+    r"""A text that Matplotlib draws as it is: names of columns and units are no formulas, whatever signs they have.
+
+    Examples
+    --------
+    >>> literal("$/m²")
+    '\\$/m²'
+    """
+    return str(text).replace("$", r"\$")
+
+
 def _missing() -> ImportError:
     return ImportError("Pictures need matplotlib: pip install 'compositegp[plot]'.")
