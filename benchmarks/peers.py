@@ -127,7 +127,7 @@ def table(name: str, found: dict) -> str:
 
 
 def better(found: dict) -> str:
-    """Where a peer wins: a line for each number in which compositegp is not the best."""
+    """Where a peer wins: a line for each number in which compositegp is not the best, in the digits of the table."""
     ours = next((result for method, result in found.items() if method.startswith("compositegp")), {"why": ""})
     peers = {
         method: result
@@ -139,8 +139,8 @@ def better(found: dict) -> str:
     lines = []
     for column in ("fit", "predict", "memory", "RMSE", "log score", "CRPS"):
         winner = min(peers, key=lambda method: np.nan_to_num(peers[method][column], nan=np.inf))
-        if peers[winner][column] < ours[column]:
-            spec = COLUMNS[column]
+        spec = COLUMNS[column]
+        if float(format(peers[winner][column], spec)) < float(format(ours[column], spec)):
             lines.append(f"- {column}: {winner} {peers[winner][column]:{spec}}, here {ours[column]:{spec}}")
     return "\nWhere a peer is better:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
