@@ -8,7 +8,7 @@ where the features are the step of the horizon, the hour of the day, the weekend
 recent errors. β and df maximize the log score, less a ridge penalty that pulls toward the Gaussian.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -111,6 +111,18 @@ class ErrorScale:
         start[-1] = np.log(8.0)
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
         return cls(block, sub_daily, yearly, limited, found[:-1], float(found[-1]))
+
+    def widened(self, count: float) -> "ErrorScale":
+        """The scale of a further error, where it is known from the errors of `count` independent horizons only.
+
+        Were the errors normal, with an unknown mean and scale, the next one would be Student-t with `count` − 1 degrees
+        of freedom, and its scale larger by √((n + 1) / (n − 1)) ≈ √(1 + 2 / n). Variances of tails, 1 / df, add up.
+        """
+        slopes = self.slopes.copy()
+        slopes[0] += 0.5 * np.log1p(2 / count)
+        return replace(
+            self, slopes=slopes, log_df=max(-float(np.log(np.exp(-self.log_df) + 1 / count)), _LOG_DF[0])
+        )
 
     def factors(self, situation: Situation) -> Floats:
         """Factors on the Gaussian's standard deviations, shape (n,)."""
