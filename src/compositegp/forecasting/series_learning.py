@@ -281,7 +281,8 @@ def _forecasts_of_earlier_kernels(past: WholePast, begin: Kernel, first: int, bl
     cuts = np.unique(np.linspace(first, size - block + 1, _KERNELS + 1).round().astype(int))
     found = []
     for start, stop in itertools.pairwise(cuts):
-        kernel = learn_memory(begin, [past.first(start).latest(_LATEST)], freedom=_FREEDOM).kernel
+        known = past.first(start).latest(_LATEST)
+        kernel = learn_memory(begin, [known], freedom=_FREEDOM).kernel if known.count else begin
         errors, variance = past.first(stop + block - 1).forecasts(covariances(kernel, size), block)
         found.append((errors[start:stop], variance[start:stop]))
     return Forecasts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
