@@ -22,6 +22,9 @@ SPANS = (1.0, 7.0, 28.0)  # horizons over which recent errors are averaged
 # The penalty pulls the slopes on recent errors to these, and the rest to zero. Chosen among thirteen settings by the
 # log score of the second half of the past of fifteen series, given the first half.
 _FOLLOW, _FOLLOW_RIDGE, _RIDGE = (0.1, 0.3, 0.4), 100.0, 20.0
+_ONE_ERROR = (
+    2.0  # information of one error about the logarithm of its scale: the weight of the Gaussian's own scale
+)
 _LOG_DF = (np.log(2.5), np.log(100.0))
 _FLOOR = 0.1  # added to mean squares of recent errors
 _NORMAL_FROM = 60.0  # degrees of freedom from which a normal distribution is used
@@ -93,7 +96,7 @@ class ErrorScale:
         design, squares = trial._features(situation), errors**2
         ridge, prior = np.full(design.shape[1] + 1, _RIDGE), np.zeros(design.shape[1] + 1)
         follow = slice(3, 3 + len(_FOLLOW))
-        ridge[0], ridge[-1], ridge[follow] = 0.01, 1.0, _FOLLOW_RIDGE
+        ridge[0], ridge[-1], ridge[follow] = _ONE_ERROR, 1.0, _FOLLOW_RIDGE
         prior[-1], prior[follow] = np.log(20.0), _FOLLOW
         # Errors of one horizon are alike: their number is not that of independent errors.
         share = 1.0 / (np.sqrt(block) * overlap)
@@ -113,16 +116,13 @@ class ErrorScale:
         return cls(block, sub_daily, yearly, limited, found[:-1], float(found[-1]))
 
     def widened(self, count: float) -> "ErrorScale":
-        """The scale of a further error, where it is known from the errors of `count` independent horizons only.
+        """The scale where it is known from `count` independent errors only: Student-t with fewer degrees of freedom.
 
-        Were the errors normal, with an unknown mean and scale, the next one would be Student-t with `count` − 1 degrees
-        of freedom, and its scale larger by √((n + 1) / (n − 1)) ≈ √(1 + 2 / n). Variances of tails, 1 / df, add up.
+        The next of n + 1 normal errors over the scale of the others is Student-t with n degrees of freedom. Excess
+        variances of tails, 1 / df, add up.
         """
-        slopes = self.slopes.copy()
-        slopes[0] += 0.5 * np.log1p(2 / count)
-        return replace(
-            self, slopes=slopes, log_df=max(-float(np.log(np.exp(-self.log_df) + 1 / count)), _LOG_DF[0])
-        )
+        df = 1 / (np.exp(-self.log_df) + 1 / count)
+        return replace(self, log_df=max(float(np.log(df)), _LOG_DF[0]))
 
     def factors(self, situation: Situation) -> Floats:
         """Factors on the Gaussian's standard deviations, shape (n,)."""

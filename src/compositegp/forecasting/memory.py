@@ -42,6 +42,10 @@ class Memory(NamedTuple):
     drift: str = "smooth"
 
 
+# Of short series. A choice among several by their few horizons made forecasts worse than this one alone.
+WHOLE_MEMORY = Memory(None, 1.5, 0.5, "rough")
+
+
 def memory_kernel(memory: Memory, periods: dict[str, float], block: float, variance: float) -> dict[str, Kernel]:
     """The parts of the kernel by their names, with values to begin learning from.
 

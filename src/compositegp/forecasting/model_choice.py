@@ -9,12 +9,12 @@ from joblib import Parallel, delayed
 
 from compositegp.forecasting.effects import Effect, column_knots
 from compositegp.forecasting.grid import Grid, Rhythm, history_names
-from compositegp.forecasting.memory import Memory
+from compositegp.forecasting.memory import WHOLE_MEMORY, Memory
 from compositegp.forecasting.series_learning import (
     Candidate,
     Learned,
     Task,
-    calibrated_by_earlier_kernels,
+    calibrated,
     learn_candidate,
 )
 from compositegp.predictive import TargetTransform
@@ -31,8 +31,6 @@ _MEMORIES = (
     Memory(medium=1.5),
     Memory(short=None),
 )
-# Short series have one kind of memory, with a prior: a choice by their few horizons made forecasts worse.
-_WHOLE_MEMORY = Memory(None, 1.5, 0.5, "rough")
 
 
 def clock_effects(grid: Grid, rhythm: Rhythm, seasons: Sequence[str] | None = None) -> list[Effect]:
@@ -121,7 +119,7 @@ def choose_model(
     Learned, list of str
     """
     run = Parallel(n_jobs=n_jobs)
-    memories = (_WHOLE_MEMORY,) if task.is_whole else _MEMORIES
+    memories = (WHOLE_MEMORY,) if task.is_whole else _MEMORIES
     first = run(delayed(learn_candidate)(task, Candidate(one, effects, memories[0])) for one in transforms)
     best: Learned = max(first, key=_score)
     worth = max(_WORTH, task.chance) if task.is_whole else _WORTH
@@ -152,7 +150,7 @@ def choose_model(
             )
             top = max(top, together, key=_score)
         best = top
-    return calibrated_by_earlier_kernels(task, best) if task.is_whole else best, notes
+    return calibrated(task, best), notes
 
 
 def _with_histories(

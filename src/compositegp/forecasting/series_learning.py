@@ -47,7 +47,9 @@ _REFITS = 40  # of the coefficients, over the windows that are forecast
 _WHOLE = 672  # steps of a short series: forecasts are made from all of it
 _LATEST = 300  # of them, from which its kernel is learned
 _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
+_CYCLES = 2.5  # of the longest pattern that are known before the first forecast that counts
 _KERNELS = 3  # of a short series that are learned from its first part, for the forecasts of what follows
+_INDEPENDENT = 2.0  # errors in a horizon, by the coverage of 37 series of months and quarters
 _FREEDOM = 1.0  # of the hyper-parameters of a short series
 
 
@@ -99,8 +101,8 @@ class Task(NamedTuple):
     @property
     def first_origin(self) -> int:
         """The first step of a short series whose forecast counts."""
-        size = len(self.grid.values)
-        return min(round(_LEARNED_FROM * size), size - self.block)
+        size, cycle = len(self.grid.values), max(self.patterns.values(), default=0.0)
+        return min(round(max(_LEARNED_FROM * size, _CYCLES * cycle)), size - self.block)
 
     @property
     def chance(self) -> float:
@@ -250,11 +252,13 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, forecasts)
 
 
-def calibrated_by_earlier_kernels(task: Task, learned: Learned) -> Learned:
-    """A model of a short series whose scale of errors is that of forecasts by kernels of their own past.
+def calibrated(task: Task, learned: Learned) -> Learned:
+    """A model with the scale of its errors; for a short series, of forecasts by kernels of their own past.
 
     A kernel that was learned from the values that it forecasts makes errors that are too small.
     """
+    if not task.is_whole:
+        return learned
     candidate = learned.candidate
     y = _targets(task.grid.values, candidate.transform)
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
@@ -272,7 +276,7 @@ def _calibrate_whole(
     steps = np.broadcast_to(np.arange(task.block), forecasts.errors.shape)
     at = (task.first_origin + np.arange(len(steps))[:, None] + steps).ravel()
     scale, recent, score = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
-    return scale.widened((len(y) - task.first_origin) / task.block), recent, score
+    return scale.widened(_INDEPENDENT * (len(y) - task.first_origin) / task.block), recent, score
 
 
 def _forecasts_of_earlier_kernels(past: WholePast, begin: Kernel, first: int, block: int) -> Forecasts:
