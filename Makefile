@@ -81,8 +81,8 @@ test-slow: $(READY)
 
 # The tests of the core and of the front ends with the lowest versions that pyproject.toml allows: tests/lowest.txt.
 LOWEST := test_kernels test_posterior test_composite test_likelihood test_learning test_estimator_exact \
-	test_estimator_contract test_nearest test_storage test_predictive test_forecasting test_cli test_fill test_krige \
-	test_distributed
+	test_estimator_contract test_nearest test_storage test_predictive test_forecasting test_cli_forecast \
+	test_cli_regress test_cli_program test_fill test_krige test_distributed
 test-lowest: lowest-setup
 	out/lowest/bin/python -m pytest -n auto --doctest-glob='' -W default $(LOWEST:%=tests/%.py)
 

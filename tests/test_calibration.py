@@ -10,6 +10,7 @@ from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.means import NormalEquations, fit_random_effects
 from compositegp.posteriors import NearestPredictor, Precision, predict_prefixes
 from compositegp.posteriors.local_kriging import _Sharing
+from compositegp.prediction.neighborhood_tuning import exact_held_out_predictions
 from compositegp.predictive import Calibration
 from compositegp.simulate import stationary_field
 
@@ -146,7 +147,7 @@ class TestOfTheEstimator:
         model, X, _ = fitted
         found = model.predict_distribution(X[:3], joint=True)
         mean, covariance = found.mean_and_covariance()
-        draws = found.sample(400_000, random_state=0)
+        draws = found.sample(40_000, random_state=0)
         np.testing.assert_allclose(draws.mean(axis=1), mean, rtol=0, atol=0.02)
         spread = np.sqrt(np.diagonal(covariance))
         # Quantiles, not moments: with few degrees of freedom a sample covariance hardly converges.
@@ -322,3 +323,22 @@ def test_a_group_of_many_columns_is_predicted_from_the_observations_nearest_to_i
                 np.testing.assert_allclose(found.variance[group], left, rtol=0, atol=1e-8)
                 rows += list(group)
     assert sorted(rows) == list(range(40))
+
+
+def test_thinned_predictions_are_some_of_the_others(rng):
+    """At larger distances there are fewer points; near the data there are as many."""
+    n = 400
+    X = rng.uniform(size=(n, 2))
+    y = np.sin(5 * X[:, 0]) + 0.1 * rng.normal(size=n)
+    data = Observations.checked(KERNEL, X, y, mean=None, noise_variance=None)
+    (factored,) = factor_stacks(data, Composite.full(n))
+    precision, search = Precision.of(data, factored), NearestPredictor(data)
+    whole, thinned = (exact_held_out_predictions(precision, search, None, thinned=thin) for thin in (False, True))
+    assert [part.n_skipped for part in thinned] == [part.n_skipped for part in whole]
+    for some, every in zip(thinned, whole, strict=True):
+        assert len(some.rows) <= max(32, 8 * n // max(some.n_skipped, 1))
+        assert set(some.rows) <= set(every.rows)
+        where = np.searchsorted(every.rows, some.rows)
+        np.testing.assert_allclose(some.predicted.mean, every.predicted.mean[where], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(some.predicted.variance, every.predicted.variance[where], rtol=1e-7, atol=1e-12)
+    assert len(thinned[0].rows) == len(whole[0].rows)

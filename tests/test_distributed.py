@@ -1,6 +1,8 @@
 """Data in partitions on a cluster of two worker processes, against the same on one machine."""
 
 import itertools
+import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -359,7 +361,34 @@ class TestTestPointsInPartitions:
             assert isinstance(lazy, da.Array)
             np.testing.assert_allclose(lazy, eager)
 
-    def test_nothing_of_the_size_of_the_test_points_comes_to_the_client(self, fitted, table, monkeypatch):
+    def test_composites_are_those_of_the_points_of_each_partition(self, composite, table, monkeypatch):
+        monkeypatch.setattr("compositegp.distributed.partitioned_prediction.MESSAGE", 700)  # some groups at a time
+        points = table[["a", "b"]].to_numpy()[:50]
+        mean, std = composite.predict(da.from_array(points, chunks=(25, 2)), return_std=True)
+        for start in (0, 25):
+            expected = [composite.predict(points[[row]], return_std=True) for row in range(start, start + 25)]
+            means, stds = np.array(expected)[..., 0].T
+            np.testing.assert_allclose(mean[start : start + 25], means, rtol=1e-7)
+            np.testing.assert_allclose(std[start : start + 25], stds, rtol=1e-7)
+
+    def test_composites_are_predicted_in_groups(self, table):
+        model = DistributedGPRegressor(KNOWN, learning=None, prediction=CompositeSum(group_size=9), segment_size=50)
+        model.fit(dd.from_pandas(table, npartitions=4), target="y")
+        points = table[["a", "b"]].to_numpy()[:60]
+        lower, upper = model.predict_interval(da.from_array(points, chunks=(30, 2)), 0.8)
+        assert isinstance(lower, da.Array)
+        for own in (slice(0, 30), slice(30, 60)):
+            expected = model.predict_interval(points[own], 0.8)
+            np.testing.assert_allclose([lower[own], upper[own]], expected, rtol=1e-7)
+
+    @pytest.fixture
+    def composite(self, table):
+        model = DistributedGPRegressor(KNOWN, learning=None, prediction=CompositeSum(group_size=1), segment_size=50)
+        return model.fit(dd.from_pandas(table, npartitions=4), target="y")
+
+    @pytest.mark.parametrize("which", ["fitted", "composite"])
+    def test_nothing_of_the_size_of_the_test_points_comes_to_the_client(self, which, request, table, monkeypatch):
+        fitted = request.getfixturevalue(which)
         chunks = da.from_array(table[["a", "b"]].to_numpy()[:60], chunks=(20, 2))
         sizes, compute = [], dask.compute
 
@@ -396,3 +425,26 @@ def test_warnings_of_workers_reach_the_client():
     )
     with pytest.warns(NumericalWarning, match="singular in double"):
         model.predict([[0.5]])
+    lazy = model.predict(da.from_array(np.array([[0.5]]), chunks=(1, 1)))
+    with pytest.warns(NumericalWarning, match="singular in double"):
+        lazy.compute()
+
+
+def test_warnings_of_workers_in_other_processes_reach_the_client(client):
+    X = np.repeat(np.linspace(0, 1, 30), 2)[:, None]
+    chunks = da.from_array(X, chunks=(30, 1)), da.from_array(np.sin(X[:, 0]), chunks=30)
+    model = DistributedGPRegressor(RBF(1.0), learning=None, prediction="composite", conditioning_size=0).fit(
+        *chunks
+    )
+    lazy = model.predict(da.from_array(np.array([[0.5]]), chunks=(1, 1)))
+
+    def warned():
+        return any(one.category is NumericalWarning and "singular in double" in str(one.message) for one in raised)
+
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        lazy.compute()
+        deadline = time.monotonic() + 10
+        while not warned() and time.monotonic() < deadline:  # it comes by another way than the result
+            time.sleep(0.05)
+    assert warned()

@@ -40,7 +40,7 @@ def stand_ins(folder):
     X = rng.uniform(0, 10, size=(600, 2))
     y = 4 + np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=600)  # positive, so that it has a logarithm
     X_new = rng.uniform(0, 10, size=(20, 2))
-    hours = pd.date_range("2024-01-01", periods=24 * 48, freq="h", name="time")
+    hours = pd.date_range("2024-01-01", periods=24 * 52, freq="h", name="time")
     pattern = np.sin(2 * np.pi * np.arange(len(hours)) / 24)
     values = pd.Series(np.exp(pattern + 0.3 * rng.normal(size=len(hours))), index=hours, name="nox")
     table = pd.DataFrame({"east": X[:, 0], "north": X[:, 1], "y": y})
@@ -56,11 +56,11 @@ def stand_ins(folder):
         "segments": segment(X, 256),
         "days": X[:, 0].astype(int),
         "stream": [(X[part], y[part]) for part in np.split(np.arange(600), 4)],
-        "series": values[: 24 * 46],
+        "series": values[: 24 * 50],
         "table": pd.DataFrame(
             {"station": "Hornsgatan", "timestamp": values.index[: 24 * 10], "nox": values.to_numpy()[: 24 * 10]}
         ),
-        "new_values": values[24 * 46 :],
+        "new_values": values[24 * 50 :],
         "new_points": table.drop(columns="y")[:20],
     }
 

@@ -220,7 +220,7 @@ class TestFiles:
         assert not list(tmp_path.glob(".*"))
 
     def test_the_installed_command_fills_a_file(self, tmp_path):
-        whole, gappy = field()
+        whole, gappy = field(14, 16)
         gappy.to_dataset().to_netcdf(tmp_path / "soil.nc")
         arguments = [
             "fill",

@@ -378,7 +378,7 @@ def test_a_step_that_changes_does_not_confuse_the_backtest():
     index = pd.DatetimeIndex(pd.Timestamp("2024") + pd.to_timedelta(hours, unit="h"))
     noise = 0.05 * np.random.default_rng(0).normal(size=len(hours))
     series = pd.Series(np.sin(2 * np.pi * hours / 24) + noise, index=index)
-    done = backtest(CompositeGPForecaster(None, search=False), series, "12h", 4)
+    done = backtest(CompositeGPForecaster(None, search=False), series, "12h", 2)
     assert done.scores.loc["compositegp, mean", "RMSE"] < 0.2
     with pytest.raises(ValueError, match="n_origins"):
         backtest(CompositeGPForecaster(None, search=False), series, "12h", 0)

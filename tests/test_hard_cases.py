@@ -36,7 +36,9 @@ from compositegp.backend import (
     psd_root,
     solve_lower,
 )
+from compositegp.paper.spatial import held_out_box
 from compositegp.posteriors import RULES
+from compositegp.simulate import stationary_field
 
 
 def assert_sound(belief, prior_variance):
@@ -96,6 +98,19 @@ class TestThePapersGrid:
         belief = posterior(self.kernel, X, y, Z, composite)
         assert_sound(belief, 1.0)
         assert np.sqrt(np.mean((belief.mean - z) ** 2)) < 0.02
+
+
+@pytest.mark.filterwarnings("ignore::compositegp.NumericalWarning")
+def test_the_papers_grid_at_its_size_without_noise():
+    """64 × 64 points of a squared-exponential field, of which a box of 16 × 16 is predicted by four segments."""
+    kernel = RBF(8 / np.sqrt(2))
+    grid, held = held_out_box()
+    field = stationary_field(kernel, (64, 64), random_state=0).reshape(-1)
+    X, y, Z = grid[~held], field[~held], grid[held]
+    assert np.linalg.cond(kernel(Z)) > 1e16
+    belief = posterior(kernel, X, y, Z, Composite.marginal(segment(X, 960, "sequential")))
+    assert_sound(belief, 1.0)
+    assert np.sqrt(np.mean((belief.mean - field[held]) ** 2)) < 0.005
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])

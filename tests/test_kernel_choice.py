@@ -4,8 +4,10 @@ import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.utils import check_random_state
 
@@ -22,7 +24,8 @@ from compositegp.learning import (
     learn_from,
     problem_of,
 )
-from compositegp.learning.kernel_race import FixedTerms, compare_kernels, local_log_likelihoods
+from compositegp.learning.kernel_race import FixedTerms, compare_kernels
+from compositegp.learning.log_likelihoods import log_likelihoods_of_pieces
 from compositegp.learning.problem import Reporter
 from compositegp.learning.warm_starts import warm_starts
 from compositegp.means import as_mean
@@ -44,12 +47,12 @@ def draw(kernel, n, seed, noise=0.05, n_outputs=None):
 
 @pytest.fixture(scope="module")
 def smooth():
-    return draw(PROCESSES["RBF"], 400, 5)
+    return draw(PROCESSES["RBF"], 250, 5)
 
 
 @pytest.fixture(scope="module")
 def fitted(smooth):
-    return CompositeGPRegressor().fit(*smooth)
+    return CompositeGPRegressor(n_jobs=1).fit(*smooth)
 
 
 def observations(X, y, mean="constant"):
@@ -61,9 +64,12 @@ def observations(X, y, mean="constant"):
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_true_smoothness_is_chosen(name):
-    chosen = [CompositeGPRegressor().fit(*draw(PROCESSES[name], 300, seed)) for seed in range(3)]
-    names = [model.kernel_comparison_.best.name for model in chosen]
-    assert names.count(name) >= 2, names
+    names = []
+    for seed in range(3):  # twice in three times, or sooner
+        names.append(CompositeGPRegressor().fit(*draw(PROCESSES[name], 300, seed)).kernel_comparison_.best.name)
+        if names.count(name) == 2:
+            return
+    raise AssertionError(names)
 
 
 def test_a_sum_is_chosen_where_the_data_are_one():
@@ -121,7 +127,7 @@ def test_pieces_add_up_to_the_log_likelihood(size, given):
     data = observations(X, y)
     composite = LocalSegments(data, segment(X, size), given).take(range(max(1, 400 // size)), data.kernel)
     beta = np.array([[0.3, -0.2]])
-    pieces = local_log_likelihoods(data, composite, beta)
+    pieces = log_likelihoods_of_pieces(data, composite, beta, 8)
     assert len(pieces) >= 8
     assert_allclose(pieces.sum(), total_score(data, composite, beta).log_likelihood, rtol=1e-12)
 
@@ -177,6 +183,43 @@ def test_more_terms_are_read_only_where_they_are_needed(monkeypatch):
     assert max(row.n_points for row in comparison) <= 600
 
 
+def test_half_of_few_data_leaves_the_kernels_that_the_exact_likelihood_likes_best():
+    """scikit-learn's likelihood of all the data, at the values where each kernel was left, is the judge."""
+    X, y = draw(PROCESSES["RBF"], 800, 7)
+    model = CompositeGPRegressor(segment_size=200, conditioning_size=200).fit(X, y)
+    rows = {row.name: row for row in model.kernel_comparison_}
+    assert rows["Matern 1/2"].n_points == 400  # which half the data tell apart from the others
+    assert max(row.n_points for row in rows.values()) == 800
+    exact = {
+        name: GaussianProcessRegressor(row.kernel, optimizer=None)
+        .fit(X, y - y.mean())
+        .log_marginal_likelihood_value_
+        for name, row in rows.items()
+    }
+    chosen = model.kernel_comparison_.best.name
+    assert exact[chosen] >= max(exact.values()) - 5
+    assert exact["Matern 1/2"] < exact[chosen] - 20
+
+
+def test_little_is_left_to_gain_after_a_comparison():
+    """The likelihood of the learned terms is within a tenth of p / 2 of its maximum, found by SciPy."""
+    X, y = draw(PROCESSES["Matern 3/2"], 800, 8)
+    kernels = {"one": ConstantKernel() * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()}
+    data = observations(X, y)
+    source = LocalSegments(data, segment(X, 200), 0)
+    result, _ = choose_kernel(kernels, data, source, CompositeLikelihood(prior=None))
+    assert result.converged
+    composite = source.take(range(len(source)), result.kernel)
+
+    def loss(theta):
+        found = total_score(data.with_kernel(result.kernel.clone_with_theta(theta)), composite, beta)
+        return -found.log_likelihood, -found.gradient
+
+    beta = result.mean.coefficients.reshape(-1, 1)
+    best = minimize(loss, result.theta, jac=True, method="BFGS")
+    assert -best.fun - result.log_likelihood < 0.1 * len(result.theta) / 2 + 0.1
+
+
 def test_ties_go_to_the_simpler_kernel():
     X, y = draw(PROCESSES["Matern 3/2"], 300, 4)
     simple = kernel_family(2)["Matern 3/2"]
@@ -203,10 +246,10 @@ def test_a_kernel_that_cannot_be_factorized_leaves_the_comparison():
 # --- what does not matter -----------------------------------------------------------------------------------------
 
 
-def test_the_number_of_processes_does_not_matter(smooth):
-    one, two = (CompositeGPRegressor(n_jobs=n_jobs).fit(*smooth) for n_jobs in (1, 2))
-    assert one.kernel_ == two.kernel_
-    for here, there in zip(one.kernel_comparison_, two.kernel_comparison_, strict=True):
+def test_the_number_of_processes_does_not_matter_nor_that_automatic_is_named(smooth, fitted):
+    two = CompositeGPRegressor("auto", n_jobs=2).fit(*smooth)
+    assert fitted.kernel_ == two.kernel_
+    for here, there in zip(fitted.kernel_comparison_, two.kernel_comparison_, strict=True):
         assert here.name == there.name
         assert here.log_likelihood == there.log_likelihood
         assert here.difference == there.difference
@@ -234,6 +277,7 @@ def test_the_data_and_the_candidates_stay_as_they_were(smooth):
 
 
 def test_kernels_of_a_user(smooth):
+    smooth = smooth[0][:150], smooth[1][:150]
     rough, soft = ConstantKernel(1.0) * Matern(nu=0.5) + WhiteKernel(), ConstantKernel(1.0) * RBF() + WhiteKernel()
     found = CompositeGPRegressor([rough, soft], mean="constant").fit(*smooth)
     assert isinstance(found.kernel_.k1.k2, RBF)
@@ -255,10 +299,6 @@ def test_bounds_and_starts_of_a_user_are_respected(smooth):
         for row in found.kernel_comparison_:
             assert 0.45 <= row.kernel.k1.k2.length_scale <= 0.55
             assert row.kernel.k2.noise_level == 0.01
-
-
-def test_automatic_is_the_same_as_none(smooth, fitted):
-    assert CompositeGPRegressor("auto").fit(*smooth).kernel_ == fitted.kernel_
 
 
 def test_a_single_kernel_is_not_compared(smooth):
@@ -331,9 +371,9 @@ def test_files_of_several_kernels_and_of_earlier_versions(smooth, tmp_path):
 @pytest.mark.parametrize("kernel", [None, "auto", [1.0 * RBF() + WhiteKernel(), 1.0 * Matern() + WhiteKernel()]])
 def test_further_segments_keep_the_kernel_and_the_comparison(kernel, smooth):
     X, y = smooth
-    model = CompositeGPRegressor(kernel, mean="constant").fit(X[:300], y[:300])
+    model = CompositeGPRegressor(kernel, mean="constant").fit(X[:150], y[:150])
     comparison, chosen = model.kernel_comparison_, model.kernel_
-    model.partial_fit(X[300:], y[300:])
+    model.partial_fit(X[150:], y[150:])
     assert model.kernel_comparison_ is comparison
     assert type(model.kernel_.k1) is type(chosen.k1)
     assert len(model.kernel_.theta) == len(chosen.theta)
@@ -374,7 +414,7 @@ def test_what_is_no_choice_of_kernels_is_refused(kernel, message):
 def test_data_in_partitions(smooth):
     X, y = smooth
     order = np.argsort(X[:, 0])
-    table = da.from_array(X[order], chunks=(100, 2)), da.from_array(y[order], chunks=100)
+    table = da.from_array(X[order], chunks=(125, 2)), da.from_array(y[order], chunks=125)
     model = DistributedGPRegressor(segment_size=50, conditioning_size=25).fit(*table)
     assert model.kernel_comparison_.best.name == "RBF"
     assert isinstance(model.kernel_.k1.k2, RBF)

@@ -20,7 +20,7 @@ from strategies import positive, seeds
 
 from compositegp import OnColumns
 from compositegp.backend import current_device, fetch
-from compositegp.kernels import OnSphere, RotatedMatern, derivative, gram
+from compositegp.kernels import MaternOnSphere, OnSphere, RotatedMatern, derivative, gram
 
 ARD = np.array([0.5, 1.0, 2.0])
 SMOOTH = [
@@ -47,6 +47,7 @@ SMOOTH = [
     OnColumns(RotatedMatern.at_angle(30.0, ratio=4.0, nu=2.5), [0, 1]),
     OnColumns(RotatedMatern.at_angle(80.0, ratio=2.0, nu=np.inf), [2, 1]) * RBF(2.0),
     OnColumns(OnSphere(RBF(1.0), radius=60.0), [0, 1]),
+    OnColumns(MaternOnSphere(90.0, flattening=1.5, nu=2.5), [0, 1]),
     OnColumns(Matern(1.0, nu=0.5), 2) + RBF(1.0) * OnColumns(DotProduct(), [2, 0]),
 ]
 COLUMNS = [None, 0, 1]  # the last of the kernels is rough in column 2

@@ -1,16 +1,14 @@
 """Many series of one table: each alone, what they learn from each other, and failures that stop nothing."""
 
-import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import command
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 
-from compositegp.cli.app import main
 from compositegp.forecasting import CompositeGPForecaster, backtest, backtest_many, fit_many
 from compositegp.forecasting.horizon_terms import Geometry, covariances, cut_windows
 from compositegp.forecasting.memory import learn_memory
@@ -187,13 +185,6 @@ def test_further_columns_are_found_by_name_and_time(table, rng):
         np.testing.assert_allclose(found.loc[name, "mean"], own["mean"], rtol=1e-9)
     with pytest.raises(ValueError, match="series 'a': X has no row for"):
         fitted.predict("48h", [0.5], future)
-
-
-def command(*arguments):
-    out, error = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(error):
-        code = main([str(argument) for argument in arguments])
-    return code, out.getvalue(), error.getvalue()
 
 
 class TestCommand:

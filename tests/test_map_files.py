@@ -38,13 +38,6 @@ def wave(ny=14, nx=16):
     return np.sin(rows / 4) + np.cos(columns / 5), missing
 
 
-def command(*arguments, cwd):
-    """The installed command, as a user runs it."""
-    return subprocess.run(
-        [sys.executable, "-m", "compositegp", *map(str, arguments)], capture_output=True, text=True, cwd=cwd
-    )
-
-
 @pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")  # of rasterio and rioxarray
 class TestGeoTiff:
     def write(self, path, values, *, nodata=np.nan, dtype="float64", crs="EPSG:32633"):
@@ -96,12 +89,11 @@ class TestGeoTiff:
         self.write(tmp_path / "in.tif", np.stack([gappy, 2 * gappy]))
         assert list(open_raster(tmp_path / "in.tif").data_vars) == ["band_1", "band_2"]
 
-    def test_through_the_command(self, tmp_path):
+    def test_through_the_command(self, tmp_path, capsys):
         values, missing = wave()
         self.write(tmp_path / "in.tif", np.where(missing, np.nan, values))
-        done = command("fill", "in.tif", "--out", "out.tif", "--json", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["missing"] == missing.sum()
+        assert main(["fill", str(tmp_path / "in.tif"), "--out", str(tmp_path / "out.tif"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["missing"] == missing.sum()
         assert not open_raster(tmp_path / "out.tif")["band_1"].isnull().any()
 
 
@@ -254,3 +246,12 @@ def test_duplicate_stations_are_mapped_and_told(ending, tmp_path, capsys):
     assert "2 rows share their place" in capsys.readouterr().err
     with xr.open_dataset(tmp_path / "map" / "map.nc") as found:
         assert not found["mean"].isnull().any()
+
+
+def test_names_and_units_are_no_formulas():
+    """A text between two signs of dollar would be one to Matplotlib, and an error if it is wrong."""
+    ones = np.ones((4, 5))
+    picture = MapPicture(
+        ones, ones, np.arange(5.0), np.arange(4.0), None, "rent, $ \\frac $", "$/m$", ("$a_$", "y"), False
+    )
+    assert draw_map(picture, dpi=40)[:4] == b"\x89PNG"

@@ -39,7 +39,7 @@ def run(n, m, limit, options):
     "options", [{"prediction": Nearest(n_neighbors=16, group_size=16)}, PLAIN], ids=["nearest", "composite"]
 )
 def test_many_test_points_need_bounded_memory(options):
-    run(5_000, 60_000, 200, options)  # the covariance of all the test points with the data would be 2,400 MB
+    run(5_000, 30_000, 200, options)  # the covariance of all the test points with the data would be 1,200 MB
 
 
 @pytest.mark.slow

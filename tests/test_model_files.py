@@ -228,10 +228,10 @@ import numpy as np
 from compositegp import CompositeGPRegressor
 path = sys.argv[1]
 header = io.BytesIO()
-np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": ((1 << 30) // 8,)})
+np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": ((1 << 28) // 8,)})
 with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w", force_zip64=True) as file:
     file.write(header.getvalue())
-    for _ in range(64):
+    for _ in range(16):
         file.write(bytes(1 << 24))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
@@ -246,7 +246,7 @@ def test_a_zip_bomb_takes_no_memory(regressor):
     done = subprocess.run([sys.executable, "-c", BOMB, str(regressor)], capture_output=True, text=True, check=True)
     said, grown = done.stdout.splitlines()
     assert "is compressed" in said
-    assert int(grown) < 50_000  # kB; unpacked it has 1 GB
+    assert int(grown) < 50_000  # kB; unpacked it has 256 MB
 
 
 @pytest.mark.parametrize("shape", [(10**12,), (10**9, 10**9), (10**400,), (-1, -120), (3, 7)])

@@ -170,10 +170,10 @@ def test_compare_with_kernel_ridge_regression():
     kernel = 1.0 * ExpSineSquared(1.0, 5.0, periodicity_bounds=(1e-2, 1e1)) + WhiteKernel(1e-1)
     theirs = GaussianProcessRegressor(kernel, alpha=0.0).fit(X, y)
     ours = CompositeGPRegressor(kernel, prediction=PLUG_IN).fit(X, y)
-    # The likelihood has two maxima 0.22 apart, at periods of 6.33 and 6.42: from one start either may be found.
-    assert likelihood_of(ours.kernel_, X, y, 0.0) > theirs.log_marginal_likelihood_value_ - 0.25
+    # The likelihood has two maxima 0.22 apart, at periods of 6.33 and 6.42.
+    assert likelihood_of(ours.kernel_, X, y, 0.0) > theirs.log_marginal_likelihood_value_ - ENOUGH
     period = ours.kernel_.k1.k2.periodicity
-    assert period == pytest.approx(theirs.kernel_.k1.k2.periodicity, rel=0.02)
+    assert period == pytest.approx(theirs.kernel_.k1.k2.periodicity, rel=0.01)
     assert period == pytest.approx(2 * np.pi, rel=0.05)
     assert_same_predictions(theirs.kernel_, X, y, data, alpha=0.0, rtol=1e-7)
 

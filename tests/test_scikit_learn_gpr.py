@@ -24,7 +24,6 @@ EXPECTED_FAILURES = {
     "test_lml_without_cloning_kernel[kernel3]": "kernel_ is never changed by asking for a likelihood",
     "test_lml_without_cloning_kernel[kernel4]": "kernel_ is never changed by asking for a likelihood",
     "test_lml_without_cloning_kernel[kernel5]": "kernel_ is never changed by asking for a likelihood",
-    "test_random_starts": "the likelihood is a Python float; less the test's float32 it is rounded, by up to 2e-6",
     "test_gpr_correct_error_message": "a singular covariance gets a jitter and a NumericalWarning, not an error",
     "test_warning_bounds": "a hyper-parameter on its bound is warned of in other words",
     "test_constant_target": "the test reads _y_train_std, a private attribute of scikit-learn's class",

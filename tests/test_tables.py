@@ -1,19 +1,16 @@
 """Tables as people write them: what has one meaning is read, and what has two is an error that names the place."""
 
-import contextlib
-import io
 import os
 from decimal import Decimal
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import command
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compositegp.cli import resources
-from compositegp.cli.app import main
 from compositegp.cli.output import CommandError
 from compositegp.cli.series_files import read_series
 from compositegp.cli.table_columns import read_training_table
@@ -21,19 +18,6 @@ from compositegp.cli.tables import read_table
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import TimeFormat, looks_like_times
 from compositegp.storage import locked
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def command(*arguments):
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return Done(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(autouse=True)

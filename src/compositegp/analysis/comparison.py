@@ -39,9 +39,9 @@ class Report:
     information_composite : float
         Expected divergence of the composite's belief from the prior, under its own marginal:
         ½ (ln det Σ_zz − ln det Σ̃_z).
-    information_sum : float
-        Σ w I(z; y_S), the paper's index. It exceeds the gain of the composite by the total correlation of the segments.
-        With inducing points it is Σ w I(u; y_S), about these.
+    segment_information : array of shape (K,)
+        I(z; y_k) of each segment in nats: what it alone tells about the test points. With conditioning sets it is
+        I(z; y_k | y_C), with terms of your own w I(z; y_S), with inducing points I(u; y_k), about these.
     pointwise_exact, pointwise_sum : arrays of shape (M,)
         The exact information, and the paper's index, about each test value alone.
     neighborhood : int or None
@@ -64,10 +64,15 @@ class Report:
     excess_mse: Floats
     information_exact: float
     information_composite: float
-    information_sum: float
+    segment_information: Floats
     pointwise_exact: Floats
     pointwise_sum: Floats
     neighborhood: int | None
+
+    @property
+    def information_sum(self) -> float:
+        """Σ w I(z; y_S), the paper's index: the gain of the composite and the total correlation of the segments."""
+        return float(self.segment_information.sum())
 
     @property
     def total_correlation(self) -> float:
@@ -187,7 +192,7 @@ def compare(
         excess,
         exact.information,
         ours.information,
-        ours.information_sum,
+        ours.segment_information,
         exact.pointwise_sum,
         ours.pointwise_sum,
         None if nearby is None else len(nearby),

@@ -21,8 +21,8 @@ def gain_by_covariance(latent: Latent, root: Floats) -> float:
     return -0.5 * float(np.linalg.slogdet(whitened.T @ whitened)[1])
 
 
-def information_of_terms(row_weights: Floats, lower: Floats) -> float:
-    """Σ w I(z; y_S) over the terms of some blocks.
+def information_of_blocks(row_weights: Floats, lower: Floats) -> Floats:
+    """Σ w I(z; y_S) over the terms of each block, shape (blocks,).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def information_of_terms(row_weights: Floats, lower: Floats) -> float:
         Cholesky factors T of I − W Wᵀ, where W are the loadings of the whitened data on the whitened latent.
     """
     # I(z; y_stage | y_earlier) = −Σ_rows ln T_ii, by the chain rule
-    return -float((row_weights * np.log(np.einsum("bii->bi", lower))).sum())
+    return -np.asarray((row_weights * np.log(np.einsum("bii->bi", lower))).sum(axis=1))
 
 
 def pointwise_information(kernel: Kernel, part: FactoredStack, Z: Floats, prior_variance: Floats) -> Floats:

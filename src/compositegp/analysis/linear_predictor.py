@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from compositegp.analysis.information_gain import (
     gain_by_covariance,
     gain_by_precision,
-    information_of_terms,
+    information_of_blocks,
     pointwise_information,
 )
 from compositegp.backend import (
@@ -53,16 +53,16 @@ class Predictor:
     information : float
         What the belief claims to have learned about the latent, in nats: ½ (ln det Σ_zz − ln det Σ̃_z), the expected
         divergence from the prior under the composite's own marginal.
-    information_sum : float
-        Σ w I(z; y_S) over the terms: the paper's index of redundancy.
+    segment_information : array of shape (blocks,)
+        What each segment has about the latent, Σ w I(z; y_S) over the terms of its block, in the order of the segments.
     pointwise_sum : array of shape (M,)
-        The same about each latent value alone.
+        Σ w I(z; y_S) over all the terms, about each latent value alone.
     """
 
     coefficients: Floats
     root: Floats
     information: float
-    information_sum: float
+    segment_information: Floats
     pointwise_sum: Floats
 
     @property
@@ -99,7 +99,8 @@ def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Flo
         latent = Latent.prior(kernel, Z if inducing is None else inducing, data.mean)
         r = latent.root.shape[1]
         precision, shifts = np.eye(r), np.zeros((r, len(data.X)))
-        total, pointwise = 0.0, np.zeros(len(Z))
+        informations: list[Floats] = []
+        pointwise = np.zeros(len(Z))
         prior_variance = diagonal(kernel, Z, noise=False)
         for factored in factor_stacks(data, composite):
             n = factored.innovations.shape[1]
@@ -107,7 +108,7 @@ def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Flo
                 part = factored[blocks]
                 found = _block_shifts(kernel, latent, part)
                 precision += found.precision
-                total += found.information
+                informations.append(found.information)
                 for indices, shift in zip(part.stack.indices, found.shifts, strict=True):
                     shifts[:, indices] += shift
                 pointwise += pointwise_information(kernel, part, Z, prior_variance)
@@ -124,14 +125,15 @@ def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Flo
             information = gain_by_precision(lower)
         else:
             information = gain_by_covariance(Latent.prior(kernel, Z, data.mean), root)
-        return Predictor(loading @ locations, root, information, total, pointwise)
+        order = np.argsort(np.concatenate([stack.segment_numbers for stack in composite.stacks]))
+        return Predictor(loading @ locations, root, information, np.concatenate(informations)[order], pointwise)
 
 
 @dataclass(frozen=True, eq=False)
 class _BlockShifts:
     precision: Floats  # (r, r), summed over the blocks
     shifts: Floats  # (blocks, r, n): a unit of each datum adds this to the shift
-    information: float
+    information: Floats  # (blocks,)
 
 
 def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _BlockShifts:
@@ -145,7 +147,7 @@ def _block_shifts(kernel: Kernel, latent: Latent, part: FactoredStack) -> _Block
         U = solve_lower(lower, np.sqrt(1 - tempering) * W)
         V = solve_lower(lower, np.sqrt(1 - tempering) * invert_lower(part.lower.copy()))
         weighted = U * weights[..., None]
-        information = information_of_terms(weights, lower)
+        information = information_of_blocks(weights, lower)
         precision = np.einsum("bnr,bns->rs", weighted, U, optimize=True)
         return _BlockShifts(precision, weighted.transpose(0, 2, 1) @ V, information)
     raise too_much_evidence(kernel, f"One of the segments {', '.join(map(str, part.stack.segment_numbers))}")

@@ -19,6 +19,8 @@ _EXIT_CODES = (
     "130 interrupted, 143 ended by SIGTERM."
 )
 
+_TIMES_PUT_OFF = 500  # at most this often, each time 10 ms, SIGTERM waits until joblib has started a process
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command.
@@ -68,18 +70,26 @@ def _run(argv: list[str] | None) -> int:
 def _terminable() -> Iterator[None]:
     """Make SIGTERM an exception, so that processes that were started and temporary files do not stay behind.
 
-    Python drops an exception that is raised while an object is finalized: the signal is then sent once more.
+    Python drops an exception that is raised while an object is finalized, and a worker of joblib that is only half told
+    what it is prints a traceback: the signal is then sent once more, a little later.
     """
     report = sys.unraisablehook
+    patience = iter(range(_TIMES_PUT_OFF))
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+        if _starts_a_worker(frame) and next(patience, None) is not None:
+            send_again()
+        else:
+            raise SystemExit(128 + number)
 
-    def send_again(dropped: "sys.UnraisableHookArgs") -> None:
-        if not issubclass(dropped.exc_type, SystemExit):
+    def send_if_dropped(dropped: "sys.UnraisableHookArgs") -> None:
+        if issubclass(dropped.exc_type, SystemExit):
+            send_again()
+        else:
             report(dropped)
-            return
-        timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM))  # once the finalizer has returned
+
+    def send_again() -> None:
+        timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM))
         timer.daemon = True
         timer.start()
 
@@ -88,12 +98,22 @@ def _terminable() -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGTERM, end)
-    sys.unraisablehook = send_again
+    sys.unraisablehook = send_if_dropped
     try:
         yield
     finally:
         sys.unraisablehook = report
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _starts_a_worker(frame: FrameType | None) -> bool:
+    """Whether joblib is starting a process of its own in this frame or in one that it was called from."""
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("joblib.") and frame.f_code.co_name == "_ensure_executor_running":
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

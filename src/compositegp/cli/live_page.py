@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import uvicorn
 from fastapi import FastAPI, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from compositegp.cli.html_page import render_page
 from compositegp.cli.output import CommandError, to_json
 from compositegp.forecasting import CompositeGPForecaster
 
@@ -79,10 +79,7 @@ class LivePage:
 
     def _app(self, title: str) -> FastAPI:
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)  # their pages load code from elsewhere
-        environment = Environment(
-            loader=PackageLoader("compositegp.cli"), autoescape=True, undefined=StrictUndefined
-        )
-        page = environment.get_template("live.html").render(title=title)
+        page = render_page("live.html", title=title)
 
         @app.get("/")
         def show_page() -> Response:

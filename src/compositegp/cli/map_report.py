@@ -1,12 +1,10 @@
 """One HTML page about a map, with everything in it."""
 
-import base64
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from compositegp.cli.report import HtmlTable
+from compositegp.cli.html_page import HtmlTable, encoded, render_page
 from compositegp.plotting import draw_validation, draw_variogram
 from compositegp.spatial import MapModel, cautions_about, score_map
 from compositegp.storage import write_atomically
@@ -24,14 +22,12 @@ def write_map_report(path: Path, title: str, picture: bytes, model: MapModel) ->
     model : MapModel
     """
     scores = score_map(model)
-    environment = Environment(
-        loader=PackageLoader("compositegp.cli"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    page = environment.get_template("map.html").render(
+    page = render_page(
+        "map.html",
         title=title,
-        map=_encoded(picture),
-        variogram=_encoded(_variogram(model)),
-        validation=_encoded(draw_validation(model.regressor.validate())),
+        map=encoded(picture),
+        variogram=encoded(_variogram(model)),
+        validation=encoded(draw_validation(model.regressor.validate())),
         model=model.describe(),
         scores=HtmlTable.of(pd.DataFrame(scores.table, index=scores.methods), "method"),
         warnings=cautions_about(model) or ["none: no trend, no clusters, no parameter at a bound"],
@@ -43,7 +39,3 @@ def write_map_report(path: Path, title: str, picture: bytes, model: MapModel) ->
 def _variogram(model: MapModel) -> bytes:
     kind = {"sphere": model.sphere, "has_time": model.has_time, "unit": model.unit}
     return draw_variogram(model.regressor, model.X, model.y, **kind)
-
-
-def _encoded(picture: bytes) -> str:
-    return base64.b64encode(picture).decode()

@@ -66,3 +66,35 @@ TimePattern = Annotated[
         "--time-format", metavar="FORMAT", help="As in strptime: '%d.%m.%y %H:%M'.", rich_help_panel=_TIMES
     ),
 ]
+
+# Of the verbs that take in rows as they arrive.
+StreamedModel = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="Model that forecast --save wrote; it is updated after each segment."),
+]
+SegmentRows = Annotated[
+    int | None,
+    typer.Option(
+        "--segment", min=1, metavar="N", help="Rows to take in at a time; as many as the horizon has by default."
+    ),
+]
+OwnHorizon = Annotated[
+    str | None,
+    typer.Option("--horizon", metavar="LENGTH", help="How far to forecast; the model's own horizon by default."),
+]
+MaxGap = Annotated[
+    str | None,
+    typer.Option(
+        "--max-gap",
+        metavar="LENGTH",
+        help="Rows that are further ahead of the row before are held back; 30 days or 1000 steps by default.",
+    ),
+]
+FutureColumns = Annotated[
+    Path | None,
+    typer.Option(
+        "--future",
+        metavar="FILE",
+        help="File with times and the model's further columns; read before each forecast.",
+    ),
+]

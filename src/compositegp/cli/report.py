@@ -1,33 +1,15 @@
 """One HTML page about a forecast, with everything in it."""
 
-import base64
 import json
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from compositegp.cli.output import format_number
+from compositegp.cli.html_page import HtmlTable, encoded, render_page
 from compositegp.plotting import backtest_figure, draw_backtest, draw_parts, forecast_figure, parts_figure
-
-
-class HtmlTable(NamedTuple):
-    """A table as the template takes it: headings, and rows of text."""
-
-    headings: list[str]
-    rows: list[list[str]]
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, first: str) -> "HtmlTable":
-        """A data frame, with its index as the first column."""
-        rows = [
-            [str(label), *map(format_number, values)]
-            for label, values in zip(frame.index, frame.to_numpy().tolist(), strict=True)
-        ]
-        return cls([first, *map(str, frame.columns)], rows)
 
 
 def render_report(
@@ -81,27 +63,21 @@ def render_report(
             figures["parts"] = parts_figure(parts)
         if errors is not None:
             figures["backtest"] = backtest_figure(errors)
-    environment = Environment(
-        loader=PackageLoader("compositegp.cli"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("report.html").render(
+    return render_page(
+        "report.html",
         title=title,
-        picture=_encoded(picture),
+        picture=encoded(picture),
         figures={name: _in_script(figure) for name, figure in figures.items()},
         plotly=_plotly() if figures else None,
-        errors=None if errors is None else _encoded(draw_backtest(errors)),
+        errors=None if errors is None else encoded(draw_backtest(errors)),
         forecast=HtmlTable.of(forecast, "time"),
-        parts=None if parts is None else _encoded(draw_parts(parts, title)),
+        parts=None if parts is None else encoded(draw_parts(parts, title)),
         averages=None if averages is None else HtmlTable.of(averages, str(averages.index.name)),
         scores=None if scores is None else HtmlTable.of(scores, "method"),
         model=model,
         notes=notes or ["no gaps, no duplicates, no missing values"],
         cost=cost.splitlines(),
     )
-
-
-def _encoded(picture: bytes) -> str:
-    return base64.b64encode(picture).decode()
 
 
 def _in_script(figure: dict[str, Any]) -> Markup:

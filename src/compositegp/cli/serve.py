@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from compositegp.cli.options import DayFirst, Decimal, Encoding, Separator, TimePattern, UnusedJobs, UnusedJsonFlag
+from compositegp.cli.options import (
+    DayFirst,
+    Decimal,
+    Encoding,
+    FutureColumns,
+    MaxGap,
+    OwnHorizon,
+    SegmentRows,
+    Separator,
+    StreamedModel,
+    TimePattern,
+    UnusedJobs,
+    UnusedJsonFlag,
+)
 from compositegp.cli.output import note, require_packages
 from compositegp.cli.stream_input import StopSignals
 
@@ -17,10 +30,7 @@ EXAMPLES = (
 
 
 def run(
-    model: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL", help="Model that forecast --save wrote; it is updated after each segment."),
-    ],
+    model: StreamedModel,
     follow: Annotated[
         Path, typer.Option(metavar="FILE", help="CSV file with new rows, which grows; it may not exist yet.")
     ],
@@ -30,21 +40,10 @@ def run(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen at; 0 takes one that is free.")
     ] = 8000,
-    segment: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Rows to take in at a time; as many as the horizon has by default."),
-    ] = None,
-    horizon: Annotated[
-        str | None, typer.Option(metavar="LENGTH", help="How far to forecast; the model's own horizon by default.")
-    ] = None,
-    max_gap: Annotated[
-        str | None,
-        typer.Option(metavar="LENGTH", help="Rows that are further ahead of the row before are held back."),
-    ] = None,
-    future: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File with times and the model's further columns."),
-    ] = None,
+    segment: SegmentRows = None,
+    horizon: OwnHorizon = None,
+    max_gap: MaxGap = None,
+    future: FutureColumns = None,
     separator: Separator = None,
     decimal: Decimal = None,
     encoding: Encoding = None,

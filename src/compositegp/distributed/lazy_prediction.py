@@ -9,10 +9,13 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
+from compositegp.composite import Evidence, group_by_place
 from compositegp.distributed.partitioned_prediction import (
     MESSAGE,
     Candidates,
     PartitionedModel,
+    Warned,
+    believed,
     candidates,
     nearest_of,
     predict_candidates,
@@ -20,7 +23,7 @@ from compositegp.distributed.partitioned_prediction import (
 )
 from compositegp.distributed.partitions import Part, Summary, add_up
 from compositegp.kernels import in_length_scales, is_warped
-from compositegp.posteriors import Surrounded
+from compositegp.posteriors import Marginals, Surrounded
 
 _BOUNDING = 2  # nearest partitions that bound how far the neighbors of a test point are
 
@@ -80,6 +83,69 @@ def predict_lazily(
         wanted = dask.delayed(_finished)(found, model.kernel, model.mean, piece, finish)
         arrays.append(da.from_delayed(wanted, shape=(count, width), dtype=np.float64))
     return da.concatenate(arrays)
+
+
+def add_evidence_lazily(
+    model: PartitionedModel,
+    chunks: list[Any],
+    group_size: int,
+    finish: Callable[[Floats, Marginals], Floats],
+    width: int,
+) -> Any:
+    """Predictions by the evidence of all segments, as a Dask array; only numbers of test points come to the client.
+
+    Parameters
+    ----------
+    model, chunks, finish, width
+        As in `predict_lazily`.
+    group_size : int
+        Test points of a chunk that are predicted together, at most.
+
+    Returns
+    -------
+    Dask array of shape (M, width)
+    """
+    import dask.array as da
+
+    counts = dask.compute(*[dask.delayed(len)(chunk) for chunk in chunks])
+    most = group_size * model.groups_at_once(group_size)
+    arrays = [da.zeros((0, width))]
+    for chunk, count in zip(chunks, counts, strict=True):
+        for start in range(0, count, most):
+            piece = dask.delayed(_rows)(chunk, start, start + most)
+            groups = dask.delayed(_groups)(model.kernel, piece, group_size)
+            evidence = model.evidence(dask.delayed(_members)(piece, groups))
+            wanted = dask.delayed(_believed)(evidence, model.kernel, model.mean, piece, groups, finish)
+            arrays.append(da.from_delayed(wanted, shape=(min(most, count - start), width), dtype=np.float64))
+    return da.concatenate(arrays)
+
+
+def _groups(kernel: Kernel, points: Floats, group_size: int) -> list[Any]:
+    return group_by_place(kernel, points, group_size)
+
+
+def _members(points: Floats, groups: list[Any]) -> list[Floats]:
+    return [points[group] for group in groups]
+
+
+def _believed(
+    evidence: tuple[list[Evidence], Warned],
+    kernel: Kernel,
+    mean: Any,
+    points: Floats,
+    groups: list[Any],
+    finish: Callable[[Floats, Marginals], Floats],
+) -> Floats:
+    from distributed.worker import warn  # on a worker it warns in the clients, elsewhere as usual
+
+    totals, warned = evidence
+    for text, category in warned:
+        warn(text, category)
+    result = Marginals(np.empty(len(points)), np.empty(len(points)))
+    for group, total in zip(groups, totals, strict=True):
+        belief = believed(kernel, mean, points[group], total)
+        result.mean[group], result.variance[group] = belief.mean, belief.variance
+    return finish(points, result)
 
 
 def _bounds(points: Floats, kernel: Kernel) -> tuple[int, Floats, Floats]:

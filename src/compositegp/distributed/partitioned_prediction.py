@@ -60,32 +60,31 @@ class PartitionedModel:
 
     def by_composite(self, Z: Floats, group_size: int) -> Marginals:
         """Predict by the evidence of all segments about each group of test points, added up over the partitions."""
-        width = group_size + self.mean.columns(Z[:1]).shape[1] + 1
-        step = max(1, MESSAGE // width**2)
+        step = self.groups_at_once(group_size)
         groups = group_by_place(self.kernel, Z, group_size)
         result = Marginals(np.empty(len(Z)), np.empty(len(Z)))
-        task, n_blocks = dask.delayed(_evidence), sum(len(summary.sizes) for summary in self.summaries)
         for start in range(0, len(groups), step):
             chosen = groups[start : start + step]
             points = [Z[group] for group in chosen]
-            model = (self.kernel, self.mean, self.conditioning_size, dask.delayed(points), n_blocks)
-            answers = [
-                task(part, *model)
-                for part, summary in zip(self.parts, self.summaries, strict=True)
-                if summary.n_points
-            ]
-            ((totals, warned),) = dask.compute(add_up(answers, _sum))
+            ((totals, warned),) = dask.compute(self.evidence(dask.delayed(points)))
             for text, category in warned:
                 warn_caller(text, category)
             for group, own, total in zip(chosen, points, totals, strict=True):
-                belief = self._believe(own, total)
+                belief = believed(self.kernel, self.mean, own, total)
                 result.mean[group], result.variance[group] = belief.mean, belief.variance
         return result
 
-    def _believe(self, points: Floats, total: Evidence) -> Belief:
-        latent = Latent.prior(self.kernel, points, self.mean)
-        nothing = Observations(self.kernel, self.mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
-        return believe(nothing, latent, total)
+    def groups_at_once(self, group_size: int) -> int:
+        """Groups of test points the evidence about which is sent between machines together."""
+        one = next(summary.least for summary in self.summaries if summary.n_points)
+        return max(1, int(MESSAGE // (group_size + self.mean.columns(one[None]).shape[1] + 1) ** 2))
+
+    def evidence(self, groups: Any) -> Any:
+        """Evidence of all the partitions about each of some groups (delayed), and warnings of workers (delayed)."""
+        n_blocks = sum(len(summary.sizes) for summary in self.summaries)
+        model, task = (self.kernel, self.mean, self.conditioning_size, groups, n_blocks), dask.delayed(_evidence)
+        parts = zip(self.parts, self.summaries, strict=True)
+        return add_up([task(part, *model) for part, summary in parts if summary.n_points], _sum)
 
     def lifted(self, functionals: Functionals) -> "PartitionedModel":
         """The same model for rows that name functionals, in the place of test points."""
@@ -174,6 +173,13 @@ class PartitionedModel:
                 outside = np.maximum(least - tests, 0.0) + np.maximum(tests - most, 0.0)
                 gaps[owner] = np.sqrt((outside**2).sum(axis=1))
         return gaps
+
+
+def believed(kernel: Kernel, mean: MeanModel, points: Floats, total: Evidence) -> Belief:
+    """The belief about test points from all the evidence about them."""
+    latent = Latent.prior(kernel, points, mean)
+    nothing = Observations(kernel, mean, points[:0], np.empty((0, latent.basis.shape[1] + 1)), None)
+    return believe(nothing, latent, total)
 
 
 def _observations(part: Part, kernel: Kernel, mean: MeanModel) -> Observations:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, warn_caller
 from compositegp.composite import CONDITIONING_SIZE, SCHEMES, SEGMENT_SIZE, Composite, Observations
-from compositegp.distributed.lazy_prediction import predict_lazily
+from compositegp.distributed.lazy_prediction import add_evidence_lazily, predict_lazily
 from compositegp.distributed.partitioned_prediction import PartitionedModel
 from compositegp.distributed.partitioned_terms import PartitionedTerms
 from compositegp.distributed.partitions import Part, check_numeric, parts_of, points_of, sample_of, summarize
@@ -38,7 +38,7 @@ from compositegp.learning import (
     solve,
 )
 from compositegp.means import Basis, Estimated, MeanModel, as_given, as_mean, in_units_of
-from compositegp.posteriors import N_NEIGHBORS, Surrounded
+from compositegp.posteriors import N_NEIGHBORS
 from compositegp.prediction import (
     CompositeSum,
     FittedTerms,
@@ -326,7 +326,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     def predict(self, X: Any, return_std: bool = False, *, latent: bool = False) -> Any:
         """Predict the target: its mean (M,) and, with `return_std`, its standard deviation (M,).
 
-        Of a Dask collection the results are Dask arrays: with `Nearest` test points and predictions stay in partitions.
+        Of a Dask collection the results are Dask arrays: test points and predictions stay in partitions.
         """
         lazy = self._lazily(X, latent, _mean_and_std, 2)
         if lazy is not None:
@@ -354,14 +354,18 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
     ) -> Any | None:
         """What is wanted of test points in a Dask collection, as a Dask array; None where they are in memory.
 
-        `CompositeSum` predicts groups of test points that are near each other, which are brought together for that.
+        `CompositeSum` predicts groups of test points of one partition that are near each other.
         """
-        method = self._method()
-        if not hasattr(X, "to_delayed") or not isinstance(method, Nearest):
+        if not hasattr(X, "to_delayed"):
             return None
-        model, tuning = self._fitted(), self._tuned(method)
+        method, model = self._method(), self._fitted()
         parts = np.ravel(self._own_columns(X).to_delayed())
         chunks = [dask.delayed(_checked)(part, self.n_features_in_) for part in parts]
+        if isinstance(method, CompositeSum):
+            plain = (model.kernel, None, latent, self._transform, wanted)
+            return add_evidence_lazily(model, chunks, method.group_size, partial(_finish, plain), width)
+        assert isinstance(method, Nearest)
+        tuning = self._tuned(method)
         near = replace(model, mean=self._local_mean(model, method, tuning))
         options = (near.kernel, tuning.calibration, latent, self._transform, wanted)
         return predict_lazily(near, chunks, tuning.n_neighbors, partial(_finish, options), width)
@@ -458,7 +462,7 @@ def _checked(part: Any, n_columns: int) -> Floats:
 
 
 def _distribution(
-    points: Floats, near: Surrounded, kernel: Kernel, calibration: Calibration | None, latent: bool, transform: Any
+    points: Floats, near: Any, kernel: Kernel, calibration: Calibration | None, latent: bool, transform: Any
 ) -> PredictiveDistribution:
     """Predictive distributions of test points from what was found about them."""
     noise = np.asarray(noise_variance(kernel, points))
@@ -469,7 +473,7 @@ def _distribution(
     )
 
 
-def _finish(options: Any, points: Floats, near: Surrounded) -> Floats:
+def _finish(options: Any, points: Floats, near: Any) -> Floats:
     *model, wanted = options
     return np.asarray(wanted(_distribution(points, near, *model)))
 

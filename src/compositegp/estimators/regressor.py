@@ -9,10 +9,10 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from compositegp.analysis import Report, compare
 from compositegp.backend import Floats, Indices, use_device
@@ -24,6 +24,7 @@ from compositegp.estimators.functional_prediction import predict_functionals
 from compositegp.estimators.held_out import ValidationReport
 from compositegp.estimators.importances import Importances, find_importances
 from compositegp.estimators.inputs import read_functionals, read_points, read_training
+from compositegp.estimators.prior_prediction import predict_from_prior
 from compositegp.estimators.streaming import absorb, begin, keep_watch
 from compositegp.estimators.term_choice import CompositeMaker
 from compositegp.functionals import (
@@ -31,27 +32,22 @@ from compositegp.functionals import (
     Functionals,
     PointsLike,
     at,
-    find_functionals,
     lift,
-    matching_mean,
     part,
     part_names,
     plain_kernel,
 )
-from compositegp.kernels import diagonal
 from compositegp.learning import (
     KernelComparison,
     LearningMethod,
     LearningResult,
     check_kernel_choice,
-    default_kernel,
     is_automatic,
-    single_kernel,
 )
-from compositegp.means import Estimated, as_given, as_mean
-from compositegp.posteriors import Belief, draw_field, prior
+from compositegp.means import Estimated, as_given
+from compositegp.posteriors import draw_field
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
-from compositegp.predictive import Calibration, IdentityTarget, PredictiveDistribution, as_target_transform
+from compositegp.predictive import Calibration, PredictiveDistribution
 from compositegp.validation import check_count, check_noise_variance, check_points
 
 VARIANCES = ("claimed", "honest")
@@ -330,7 +326,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(variance, str) or variance not in VARIANCES:
             raise ValueError(f"variance must be one of {', '.join(VARIANCES)}; found {variance!r}.")
         if not self.__sklearn_is_fitted__():
-            return self._prior_distribution(X, joint, latent, noise_variance)
+            return predict_from_prior(self, X, joint, latent, noise_variance)
         with self._on_device():
             asked = read_functionals(self, X)
             if asked is None:
@@ -644,7 +640,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kernel = model.kernel if theta is None else model.kernel.clone_with_theta(np.asarray(theta))
         with self._on_device():
             score = model.score(kernel, self.n_jobs)
-        return (score.log_likelihood, score.gradient) if eval_gradient else score.log_likelihood
+        likelihood = np.float64(score.log_likelihood)  # as scikit-learn returns it
+        return (likelihood, score.gradient) if eval_gradient else likelihood
 
     @property
     def log_marginal_likelihood_value_(self) -> float:
@@ -772,33 +769,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._model = model = self._current().tuned(self.n_jobs)
             check_noise_variance(noise_variance, len(points))
             return model.predict_mean(points, self.n_jobs)
-
-    def _prior_distribution(self, X: Any, joint: bool, latent: bool, noise_variance: Any) -> PredictiveDistribution:
-        """Prediction by the prior, where that is known before any data."""
-        named = self.target_transform is None or isinstance(self.target_transform, str)
-        if hasattr(self.mean, "fit") or not named or as_mean(self.mean).coefficients is not None:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet, and its mean or target_transform has to be "
-                "learned from data. Call fit first."
-            )
-        asked = find_functionals(X)
-        points = check_array(X, dtype=np.float64, order="C") if asked is None else asked.points
-        given = single_kernel(self.kernel)
-        kernel = default_kernel(points.shape[1]) if given is None else clone(given)
-        if asked is not None:
-            if not isinstance(as_target_transform(self.target_transform, np.ones(1)), IdentityTarget):
-                raise ValueError("functionals of a transformed target need a fitted model. Call fit first.")
-            kernel, (points,) = lift(kernel, X=asked)
-        Z = points
-        transform = as_target_transform(self.target_transform, np.ones(1))
-        noise = new_noise(kernel, Z, latent, check_noise_variance(noise_variance, len(Z)))
-        mean = matching_mean(kernel, as_mean(self.mean)).values(Z)
-        mean = mean[:, 0] if mean.shape[1] == 1 else mean
-        if joint:
-            belief = Belief(mean, prior(kernel, Z).root)
-            return PredictiveDistribution.of_belief(belief, noise, transform=transform)
-        variance = diagonal(kernel, Z, noise=False) + noise
-        return PredictiveDistribution.of_marginals(mean, variance, transform=transform)
 
     def _check_parameters(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""

@@ -31,9 +31,9 @@ from compositegp.backend import Array
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.distances import squared_distances
 from compositegp.kernels.evaluation import gram, rule
-from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import OnSphere
 from compositegp.kernels.stationary import in_units, profile_of
+from compositegp.kernels.warped_matern import WarpedMatern
 
 
 @singledispatch
@@ -209,7 +209,7 @@ def _columns(kernel: OnColumns, X: Array, Y: Array, first: int | None = None, se
 
 
 @rule(derivative, OnSphere)
-@rule(derivative, RotatedMatern)
+@rule(derivative, WarpedMatern)
 def _warped(kernel: Any, X: Array, Y: Array, first: int | None = None, second: int | None = None) -> Array:
     if _is_value(first, second):
         return gram(kernel, X, Y)

@@ -4,31 +4,22 @@ import math
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    Hyperparameter,
-    Kernel,
-    Matern,
-    NormalizedKernelMixin,
-    StationaryKernelMixin,
-)
+from sklearn.gaussian_process.kernels import Hyperparameter, StationaryKernelMixin
 
 from compositegp.backend import Array, Floats, like
 from compositegp.kernels.bounds import largest_covariance
 from compositegp.kernels.data_scale import DataScale, typical_values
-from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.evaluation import Linearized, free_hyperparameters, linearize, rule
 from compositegp.kernels.length_scales import metric
-from compositegp.kernels.noise import noise_variance
-from compositegp.kernels.stationary import PROFILES
 from compositegp.kernels.storable import register_storable
-from compositegp.kernels.warped import Warped
+from compositegp.kernels.warped_matern import WarpedMatern
 
 _SMALL = 1e-4  # |log stretch| under which series take the place of quotients
 _NAMES = ("length_scale", "slant", "stretch")
 
 
 @register_storable
-class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel):  # type: ignore[misc]
+class RotatedMatern(StationaryKernelMixin, WarpedMatern):  # type: ignore[misc]
     """Matérn kernel of two columns whose level lines are ellipses of any direction.
 
     With a = log stretch, b = log slant and S = [[a, b], [b, −a]], the kernel is that of the distance
@@ -99,11 +90,6 @@ class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel
         return math.exp(2 * math.hypot(math.log(self.stretch), math.log(self.slant)))
 
     @property
-    def hyperparameter_length_scale(self) -> Hyperparameter:
-        """Geometric mean of the length scales."""
-        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
-
-    @property
     def hyperparameter_stretch(self) -> Hyperparameter:
         """Of the columns against each other."""
         return Hyperparameter("stretch", "numeric", self.stretch_bounds)
@@ -112,16 +98,6 @@ class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel
     def hyperparameter_slant(self) -> Hyperparameter:
         """Of the diagonals against each other."""
         return Hyperparameter("slant", "numeric", self.slant_bounds)
-
-    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """Kernel matrix (n, m) and, with `eval_gradient`, its gradient (n, n, p)."""
-        X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-        if eval_gradient:
-            if Y is not None:
-                raise ValueError("Gradient can only be evaluated when Y is None.")
-            found = linearize(self, X)
-            return found.value, np.moveaxis(found.jacobian(), 0, -1)
-        return gram(self, X, None if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64)))
 
     def view(self, X: Array) -> Array:
         """Points (..., n, 2) turned and stretched, so that distances have the same meaning in all directions."""
@@ -139,11 +115,6 @@ class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel
         return self.view(X * 0 + like(np.eye(2)[column], X))
 
     @property
-    def inside(self) -> Kernel:
-        """The kernel of equal axes."""
-        return RBF(self.length_scale) if math.isinf(self.nu) else Matern(self.length_scale, nu=self.nu)
-
-    @property
     def chart(self) -> tuple[object, ...]:
         """What decides the view."""
         return ("rotation", self.stretch, self.slant)
@@ -155,25 +126,9 @@ class RotatedMatern(Warped, StationaryKernelMixin, NormalizedKernelMixin, Kernel
         )
 
 
-@rule(gram, RotatedMatern)
-def _gram(kernel: RotatedMatern, X: Array, Y: Array | None = None) -> Array:
-    _check_smoothness(kernel)
-    return gram(kernel.inside, kernel.view(X), None if Y is None else kernel.view(Y))
-
-
-@rule(diagonal, RotatedMatern)
-def _diagonal(kernel: RotatedMatern, X: Array, *, noise: bool = True) -> Array:
-    return diagonal(kernel.inside, X)
-
-
-@rule(noise_variance, RotatedMatern)
-def _noise(kernel: RotatedMatern, X: Array) -> Array:
-    return 0.0 * X[..., 0]
-
-
 @rule(linearize, RotatedMatern)
 def _linearize(kernel: RotatedMatern, X: Array) -> Linearized:
-    profile = _check_smoothness(kernel)
+    profile = kernel.profile
     kernel.view(X[..., :1, :])  # which checks the columns
     scaled = X / (profile.unit * kernel.length_scale)
     x, y = (scaled[..., :, None, column] - scaled[..., None, :, column] for column in (0, 1))
@@ -209,9 +164,3 @@ def _largest(kernel: RotatedMatern, gaps: Floats) -> Floats:
 @rule(typical_values, RotatedMatern, inherited=True)
 def _typical(kernel: RotatedMatern, scale: DataScale) -> dict[str, Any]:
     return {"length_scale": scale.length_scale(1)}
-
-
-def _check_smoothness(kernel: RotatedMatern) -> Any:
-    if kernel.nu not in PROFILES:
-        raise ValueError(f"nu must be 0.5, 1.5, 2.5 or inf for a RotatedMatern; found {kernel.nu!r}.")
-    return PROFILES[kernel.nu]

@@ -1,26 +1,23 @@
 """A Matérn kernel on the sphere with one range along the parallels and another along the meridians."""
 
-import math
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from sklearn.gaussian_process.kernels import RBF, Hyperparameter, Kernel, Matern, NormalizedKernelMixin
+from sklearn.gaussian_process.kernels import Hyperparameter
 
 from compositegp.backend import Array, Floats
 from compositegp.kernels.bounds import largest_covariance
 from compositegp.kernels.data_scale import DataScale, typical_values
-from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparameters, gram, linearize, rule
+from compositegp.kernels.evaluation import Linearized, free_hyperparameters, linearize, rule
 from compositegp.kernels.length_scales import metric
-from compositegp.kernels.noise import noise_variance
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
-from compositegp.kernels.stationary import PROFILES
 from compositegp.kernels.storable import register_storable
-from compositegp.kernels.warped import Warped
+from compositegp.kernels.warped_matern import WarpedMatern
 
 
 @register_storable
-class MaternOnSphere(Warped, NormalizedKernelMixin, Kernel):  # type: ignore[misc]
+class MaternOnSphere(WarpedMatern):
     """Matérn kernel of longitude and latitude, in degrees, that may have another range to the north than to the east.
 
     It is the Matérn kernel of the points of the sphere after their distance from the plane of the equator is multiplied
@@ -60,24 +57,9 @@ class MaternOnSphere(Warped, NormalizedKernelMixin, Kernel):  # type: ignore[mis
         self.flattening_bounds = flattening_bounds
 
     @property
-    def hyperparameter_length_scale(self) -> Hyperparameter:
-        """Length scale along the parallels, in kilometers."""
-        return Hyperparameter("length_scale", "numeric", self.length_scale_bounds)
-
-    @property
     def hyperparameter_flattening(self) -> Hyperparameter:
         """Factor on the distance from the plane of the equator."""
         return Hyperparameter("flattening", "numeric", self.flattening_bounds)
-
-    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """Kernel matrix (n, m) and, with `eval_gradient`, its gradient (n, n, p)."""
-        X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-        if eval_gradient:
-            if Y is not None:
-                raise ValueError("Gradient can only be evaluated when Y is None.")
-            found = linearize(self, X)
-            return found.value, np.moveaxis(found.jacobian(), 0, -1)
-        return gram(self, X, None if Y is None else np.atleast_2d(np.asarray(Y, dtype=np.float64)))
 
     def view(self, X: Array) -> Array:
         """Points in space (..., n, 3) of longitudes and latitudes (..., n, 2), stretched along the axis."""
@@ -89,11 +71,6 @@ class MaternOnSphere(Warped, NormalizedKernelMixin, Kernel):  # type: ignore[mis
 
     def _stretched(self, points: Array) -> Array:
         return array_namespace(points).concat([points[..., :2], self.flattening * points[..., 2:]], axis=-1)
-
-    @property
-    def inside(self) -> Kernel:
-        """The kernel of the stretched points."""
-        return RBF(self.length_scale) if math.isinf(self.nu) else Matern(self.length_scale, nu=self.nu)
 
     @property
     def chart(self) -> tuple[object, ...]:
@@ -114,35 +91,12 @@ class MaternOnSphere(Warped, NormalizedKernelMixin, Kernel):  # type: ignore[mis
         return f"MaternOnSphere({numbers})"
 
 
-def _profile(kernel: MaternOnSphere) -> Any:
-    if kernel.nu not in PROFILES:
-        raise ValueError(f"nu must be 0.5, 1.5, 2.5 or inf for a MaternOnSphere; found {kernel.nu!r}.")
-    return PROFILES[kernel.nu]
-
-
-@rule(gram, MaternOnSphere)
-def _gram(kernel: MaternOnSphere, X: Array, Y: Array | None = None) -> Array:
-    _profile(kernel)
-    return gram(kernel.inside, kernel.view(X), None if Y is None else kernel.view(Y))
-
-
-@rule(diagonal, MaternOnSphere)
-def _diagonal(kernel: MaternOnSphere, X: Array, *, noise: bool = True) -> Array:
-    return diagonal(kernel.inside, X)
-
-
-@rule(noise_variance, MaternOnSphere)
-def _noise(kernel: MaternOnSphere, X: Array) -> Array:
-    return 0.0 * X[..., 0]
-
-
 @rule(linearize, MaternOnSphere)
 def _linearize(kernel: MaternOnSphere, X: Array) -> Linearized:
     # The kernel of the sphere's points with the length scales ℓ, ℓ and ℓ / flattening.
-    _profile(kernel)
+    _ = kernel.profile  # which checks the smoothness
     length_scales = kernel.length_scale / np.array([1.0, 1.0, kernel.flattening])
-    by_axis = RBF(length_scales) if math.isinf(kernel.nu) else Matern(length_scales, nu=kernel.nu)
-    found = linearize(by_axis, OnSphere(kernel).view(X))
+    found = linearize(kernel.matern(length_scales), OnSphere(kernel).view(X))
     free = free_hyperparameters(kernel, "flattening", "length_scale")
 
     def own(derivatives: Array) -> Array:

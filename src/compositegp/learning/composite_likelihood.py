@@ -26,12 +26,14 @@ _GROWTH = 8.0  # a round reads at most this many times as much as the one before
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
-_LAST_GAIN = 0.01  # the last round stops when a step promises less log likelihood than this in all
+_LAST_GAIN = 0.01  # the last one, of a kernel that a user gives, when a step promises less than this in all
 _CHEAP_GAIN = 1e-9  # the same, where steps are cheap
 _RESTARTS = 4  # random starts of the first round
 _FEW_POINTS = 500  # random starts are the default where the first round reads no more points than this
 _DRAWS = 8  # random values for each random start, of which the most likely are taken
 _RESTART_SPREAD = 2.0  # standard deviation of a random start, in log θ
+_DIRECTIONS = 2  # least known directions of θ in which another maximum is looked for
+_STEP_ASIDE = 2.0  # standard errors of such a step; no parameter moves further than this in log θ either
 _KNOWN = 0.5  # a parameter whose log has a smaller standard error than this is known
 _MOVED = 0.1  # conditioning sets are found again when a known parameter has moved further than this, in log θ
 _PRIOR_SPREAD = 3.0  # standard deviation of log θ around the scale of the data, a priori
@@ -59,7 +61,8 @@ class CompositeLikelihood(LearningMethod):
     n_restarts : int or "auto"
         The first round also begins at this many random points around the start, and the most likely optimum is
         followed. Few data have likelihoods with several maxima: ``auto`` is 4 where the first round reads at most 500
-        points, else 0.
+        points, else 0. Where there are restarts, it also begins two standard errors from the best optimum, along the
+        directions in which θ is known least.
     verbose : bool
         Show a progress bar on a terminal.
     nats : float
@@ -138,15 +141,19 @@ class CompositeLikelihood(LearningMethod):
                 refreshes += 1
             else:
                 break
-        gain = _CHEAP_GAIN if is_cheap(reading) else _LAST_GAIN
-        optimum = _maximize(problem, reading, count, theta, coefficients, gain, optimum)
-        theta, coefficients = optimum.theta, optimum.coefficients
-        last = _likelihood(problem, reading, theta, coefficients, _LAST_PROBES)
-        final = Optimum(theta, coefficients, last, optimum.converged)
+        if problem.warm and not is_cheap(reading):
+            # What is left to gain is little beside p / 2, the expected loss by the errors of θ.
+            score = optimum.score if problem.prior is None else problem.prior.removed(optimum.score, theta)
+            final = optimum._replace(score=score)
+        else:
+            gain = _CHEAP_GAIN if is_cheap(reading) else _LAST_GAIN
+            optimum = _maximize(problem, reading, count, theta, coefficients, gain, optimum)
+            last = _likelihood(problem, reading, optimum.theta, optimum.coefficients, _LAST_PROBES)
+            final = optimum._replace(score=last)
         coefficients, _ = least_squares_step(final)
         found = _estimate(final._replace(coefficients=coefficients), count)
         if not problem.terms.conditioned:
-            found = replace(found, theta_information=sandwich_information(last))
+            found = replace(found, theta_information=sandwich_information(final.score))
         problem.found(found)
 
     def _growth_needed(self, optimum: Optimum, errors: Floats, bounds: Floats) -> float:
@@ -198,9 +205,17 @@ def _maximize(
 def _most_likely(
     problem: LearningProblem, reading: SegmentReading, count: int, first: Optimum, restarts: int
 ) -> Optimum:
-    """The most likely of an optimum and of those that random starts lead to."""
-    best = first
-    for start in _random_starts(problem, reading, restarts):
+    """The most likely of an optimum and of those that random starts, and then starts close to the best, lead to."""
+    best = _best_of(problem, reading, count, first, _random_starts(problem, reading, restarts))
+    best = _best_of(problem, reading, count, best, _starts_aside(best)) if restarts else best
+    problem.found(_estimate(best, count))
+    return best
+
+
+def _best_of(
+    problem: LearningProblem, reading: SegmentReading, count: int, best: Optimum, starts: list[Floats]
+) -> Optimum:
+    for start in starts:
         try:
             found = _maximize(
                 problem, reading, count, start, problem.coefficients, _ROUGH_GAIN * len(start), quiet=True
@@ -209,8 +224,19 @@ def _most_likely(
             continue
         if found.score.log_likelihood > best.score.log_likelihood:
             best = found
-    problem.found(_estimate(best, count))
     return best
+
+
+def _starts_aside(found: Optimum) -> list[Floats]:
+    """Values of log θ some standard errors away, in both senses of the directions in which θ is known least.
+
+    Two maxima of nearly the same likelihood, such as a short and a long length scale with a period each, lie along such
+    a direction.
+    """
+    variances, directions = np.linalg.eigh(invert_information(found.score.fisher))
+    steps = _STEP_ASIDE * (np.sqrt(np.maximum(variances, 0.0)) * directions).T[::-1][:_DIRECTIONS]
+    steps /= np.maximum(1.0, np.abs(steps).max(axis=1, initial=0.0, keepdims=True) / _STEP_ASIDE)
+    return [found.theta + sign * step for step in steps for sign in (-1, 1)]
 
 
 def _random_starts(problem: LearningProblem, reading: SegmentReading, count: int) -> list[Floats]:

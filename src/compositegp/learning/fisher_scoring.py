@@ -104,7 +104,8 @@ def maximize(
         promise = _step(now, curvature, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
         ends = radius < _SHORTEST_STEP or n_steps == _MOST_STEPS or idle == _IDLE_STEPS
         if promise < gain_tolerance or ends:
-            return now._replace(converged=promise < _SMALL_PROMISE or idle == _IDLE_STEPS)
+            enough = max(gain_tolerance, _SMALL_PROMISE)
+            return now._replace(converged=promise < enough or idle == _IDLE_STEPS)
         n_steps += 1
         step, gain = _step(now, curvature, bounds, damping, radius)
         trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])

@@ -12,12 +12,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, Indices, pseudo_invert_information, warn_caller
-from compositegp.composite import CONDITIONING_SIZE, Composite, Observations, total_score
+from compositegp.composite import CONDITIONING_SIZE, Composite, Observations
 from compositegp.functionals import PointsLike, plain_kernel
 from compositegp.kernels import DataScale
 from compositegp.learning.composite_likelihood import CompositeLikelihood
 from compositegp.learning.custom_optimizer import CustomOptimizer
 from compositegp.learning.fisher_average import FisherAverage
+from compositegp.learning.log_likelihoods import log_likelihoods_of_pieces
 from compositegp.learning.method import LearningMethod, check_method
 from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.problem import LearningProblem, Reporter
@@ -237,9 +238,10 @@ def _most_likely_start(data: Observations, scale: DataScale, sample: list[Indice
 
     def likelihood(start: Kernel) -> float:
         try:
-            return total_score(data.with_kernel(start), few, coefficients).log_likelihood
+            found = float(log_likelihoods_of_pieces(data.with_kernel(start), few, coefficients).sum())
         except LinAlgError:
             return -np.inf
+        return found if np.isfinite(found) else -np.inf
 
     return max(starts, key=likelihood)
 

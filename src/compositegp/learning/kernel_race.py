@@ -4,18 +4,18 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from numpy.linalg import LinAlgError
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices, blas_threads_for, diagonals, fetch, in_batches, solve_lower
-from compositegp.composite import Composite, Observations, Score, Stack, factor_covariance
-from compositegp.kernels import DataScale, gram
+from compositegp.backend import Floats, Indices
+from compositegp.composite import Score
+from compositegp.kernels import DataScale
 from compositegp.learning.fisher_scoring import Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
+from compositegp.learning.log_likelihoods import log_likelihoods_of_pieces
 from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
@@ -29,6 +29,8 @@ _TRIED_STARTS = 2  # starts of a sum from which some steps are tried: sums have 
 _START_EVALUATIONS = 4  # of each of them, at most
 _START_BLOCKS = 2  # blocks by whose likelihood a start is chosen
 _FIRST_POINTS = 1024  # points that all the candidates are compared on
+# Of so many observations, in all, half are compared first, in segments of a quarter of the size.
+_FEW_DATA = (768, 2048)
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
 _CHEAP_GAIN = 1e-3  # the same, where steps are cheap
@@ -77,27 +79,28 @@ def compare_kernels(
     source = problem.terms
     count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / source.mean_size)))
     start = problem.data.kernel
-    fewer = min(count, max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / source.mean_size)))
-    terms = FixedTerms(problem, fewer, start)
+    quick, fewer = _first_round(problem, count)
+    terms = FixedTerms(quick, fewer, start)
     first = _Candidate("", start, start.theta, problem.coefficients, terms)
     if scale is not None and prior_spread is not None:
         first.prior = LogScalePrior(starting_kernel(start, scale).theta, prior_spread)
     first.climb(terms, _FIRST_EVALUATIONS)
     if first.error is not None:
         raise first.error
-    terms, few = (FixedTerms(problem, some, first.at_optimum) for some in (fewer, min(fewer, _START_BLOCKS)))
+    terms, few = (FixedTerms(quick, some, first.at_optimum) for some in (fewer, min(fewer, _START_BLOCKS)))
     learned: list[Kernel] = [first.at_optimum]
     racing: list[_Candidate] = []
     for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
         report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
         where = terms if is_sum(given) else few
-        candidate = _begun(name, given, scale, prior_spread, learned, first.coefficients, where)
-        candidate.climb(terms, _EVALUATIONS, behind=max((one.log_likelihood for one in racing), default=-np.inf))
+        best = max((one.log_likelihood for one in racing), default=-np.inf)
+        candidate = _begun(name, given, scale, prior_spread, learned, first.coefficients, where, best)
+        candidate.climb(terms, _EVALUATIONS, behind=best)
         racing.append(candidate)
         if candidate.error is None:
             learned.append(candidate.at_optimum)
     left: list[_Candidate] = []
-    if fewer < count:
+    if quick is not problem or fewer < count:
         racing, left = _select(racing, _FIRST_KEPT, _CLEARLY_WORSE)
         if len(racing) > 1 or any(one.last_gain > 0 for one in racing):
             terms, best = FixedTerms(problem, count, first.at_optimum), -np.inf
@@ -122,6 +125,19 @@ def compare_kernels(
     rows = sorted([*racing, *left], key=lambda one: (one is not winner, -one.terms.count, -one.difference))
     seconds = time.perf_counter() - began
     return KernelComparison(tuple(one.row(one is winner) for one in rows), first.at_optimum, seconds)
+
+
+def _first_round(problem: LearningProblem, count: int) -> tuple[LearningProblem, int]:
+    """The problem that all the candidates are compared on, and how many of its blocks; `count` of the problem at most.
+
+    Of few data it is every second of the halves of all the blocks: a look at the whole range for an eighth of the time.
+    """
+    size = problem.terms.mean_size
+    fewer = min(count, max(_FEWEST_BLOCKS, math.ceil(_FIRST_POINTS / size)))
+    halves = _halved(problem) if _FEW_DATA[0] <= len(problem.terms) * size <= _FEW_DATA[1] else problem
+    if halves is problem:
+        return problem, fewer
+    return replace(halves, order=np.concatenate([halves.order[::2], halves.order[1::2]])), len(problem.order)
 
 
 def _halved(problem: LearningProblem) -> LearningProblem:
@@ -165,7 +181,7 @@ class FixedTerms:
         """
         if isinstance(self.reading, LocalReading):
             data, composite = self.reading.data.with_kernel(kernel), self.reading.composite
-            return local_log_likelihoods(data, composite, coefficients)
+            return log_likelihoods_of_pieces(data, composite, coefficients, _PIECES)
         problem = self._problem
         parts = [self._read(part) for part in np.array_split(problem.order[: self.count], _PIECES) if len(part)]
         scores = [
@@ -175,43 +191,6 @@ class FixedTerms:
 
     def _read(self, numbers: Indices) -> SegmentReading:
         return self._problem.terms.read(numbers, self._nearness)
-
-
-def local_log_likelihoods(data: Observations, composite: Composite, coefficients: Floats) -> Floats:
-    """Log likelihoods of the blocks of a composite; where they are few, of consecutive points in each of them.
-
-    Parameters
-    ----------
-    data : Observations
-    composite : Composite
-    coefficients : array of shape (q, t)
-
-    Returns
-    -------
-    array of shape (pieces,)
-    """
-    parts = -(-_PIECES // composite.n_blocks)
-    found = []
-    with blas_threads_for(0):  # the same bits whatever the number of threads
-        for stack in composite.stacks:
-            size = stack.indices.shape[1] ** 2
-            some = in_batches(len(stack), size, partial(_log_densities, data, stack, coefficients))
-            for densities, weights in zip(np.concatenate(some), stack.row_weights, strict=True):
-                counted = weights != 0
-                pieces = np.array_split((weights * densities)[counted], parts)
-                found += [float(piece.sum()) for piece in pieces]
-    return np.array(found)
-
-
-def _log_densities(data: Observations, whole: Stack, coefficients: Floats, blocks: slice) -> Floats:
-    """Log density of each point given those before it in its block, shape (blocks, n)."""
-    stack = whole[blocks]
-    lower, _ = factor_covariance(data, stack, gram(data.kernel, data.rows("X", stack)))
-    columns = fetch(solve_lower(lower, data.rows("columns", stack)))
-    q, t = coefficients.shape
-    residuals = columns[..., q:] - columns[..., :q] @ coefficients
-    scales = np.log(fetch(diagonals(lower)))
-    return np.asarray(-0.5 * ((residuals**2).sum(-1) + t * math.log(2 * math.pi)) - t * scales)
 
 
 class _Enough(Exception):  # noqa: N818 (it ends a maximization, which is no error)
@@ -287,7 +266,7 @@ class _Candidate:
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
         self.terms, self.score, self.last_gain = terms, None, 0.0
-        cheap = is_cheap(terms.reading)
+        cheap, bounds = terms.share == 1 and is_cheap(terms.reading), self.kernel.bounds
         last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
@@ -305,7 +284,7 @@ class _Candidate:
             short = behind - _HOPELESS * terms.n_points - now.score.log_likelihood
             if cheap or first or short <= 0:
                 return
-            if _UNFORESEEN * max(self.last_gain, promised_gain(now, self.kernel.bounds)) < short:
+            if _UNFORESEEN * max(self.last_gain, promised_gain(now, bounds)) < short:
                 raise _Enough
 
         try:
@@ -313,7 +292,7 @@ class _Candidate:
                 evaluate,
                 self.theta,
                 self.coefficients,
-                self.kernel.bounds,
+                bounds,
                 gain_tolerance=_CHEAP_GAIN if cheap else _GAIN,
                 report=report,
                 begin=begin,
@@ -358,6 +337,7 @@ def _begun(
     learned: list[Kernel],
     coefficients: Floats,
     few: FixedTerms,
+    behind: float,
 ) -> _Candidate:
     """A candidate at the most likely of its starts; of a sum, at the start that leads to the most likely place."""
     began = time.perf_counter()
@@ -380,8 +360,8 @@ def _begun(
         several = [starts[number] for number in order[:_TRIED_STARTS]]
         tried = [_Candidate(name, kernel, start, coefficients, few, prior=prior) for start in several]
         for one in tried:
-            one.climb(few, _START_EVALUATIONS)
-        theta = max(tried, key=lambda one: one.log_likelihood).theta
+            one.climb(few, _START_EVALUATIONS, behind)
+        theta = max(tried, key=lambda one: one.log_likelihood + one.last_gain).theta
     elif len(starts) > 1:
         theta = refined(kernel, theta, max(found), likelihood)
     seconds = time.perf_counter() - began

@@ -29,9 +29,16 @@ class LogScalePrior(NamedTuple):
 
     def applied(self, score: Score, theta: Floats) -> Score:
         """The score of the posterior density: its logarithm, up to a constant, its gradient and information."""
+        return self._times(1.0, score, theta)
+
+    def removed(self, score: Score, theta: Floats) -> Score:
+        """The score of the likelihood, from that of the posterior density."""
+        return self._times(-1.0, score, theta)
+
+    def _times(self, sign: float, score: Score, theta: Floats) -> Score:
         away = (theta - self.center) / self.spread
         return score._replace(
-            log_likelihood=score.log_likelihood - 0.5 * float(away @ away),
-            gradient=score.gradient - away / self.spread,
-            fisher=score.fisher + np.eye(len(theta)) / self.spread**2,
+            log_likelihood=score.log_likelihood - sign * 0.5 * float(away @ away),
+            gradient=score.gradient - sign * away / self.spread,
+            fisher=score.fisher + sign * np.eye(len(theta)) / self.spread**2,
         )

@@ -47,16 +47,15 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     >>> [round(float(value), 3) for value in np.exp(starts[-1])]
     [4.0, 8.0, 0.5]
     """
-    alike = [other for other in learned if _form(other) == _form(kernel)]
-    if alike:
-        return [_within(kernel, alike[-1].theta)]
+    form, forms, bounds = _form(kernel), [_form(other) for other in learned], kernel.bounds
+    if form in forms:
+        alike = [other.theta for other, own in zip(learned, forms, strict=True) if own == form]
+        return [np.clip(alike[-1], *bounds.T)]
     signals = [part for part in _parts(kernel).values() if not isinstance(part, WhiteKernel)]
     donors = [_donor(part, learned) for part in signals]
     lengths = _LENGTHS if None in donors else (1.0,)
     found = []
-    others = (
-        [learned[0], learned[-1]] if None in donors and _form(learned[0]) != _form(learned[-1]) else learned[-1:]
-    )
+    others = [learned[0], learned[-1]] if None in donors and forms[0] != forms[-1] else learned[-1:]
     for other in others:
         given = [donor or other for donor in donors]
         # The rougher a kernel, the larger the variance by which it explains smooth data.
@@ -73,8 +72,8 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
                     for most in limits
                 ]
     if None in donors:
-        found += [_within(kernel, theta) for theta in starting_points(kernel, scale)]
-    return list(np.unique(found, axis=0))
+        found += starting_points(kernel, scale)
+    return list(np.unique(np.clip(found, *bounds.T), axis=0))
 
 
 def is_sum(kernel: Kernel) -> bool:
@@ -95,11 +94,14 @@ def refined(kernel: Kernel, theta: Floats, value: float, likelihood: Callable[[F
     >>> refined(1.0 * RBF(), np.zeros(2), likelihood(np.zeros(2)), likelihood).round(2)
     array([1.39, 0.51])
     """
+    bounds, lengths, amplitudes = (
+        kernel.bounds,
+        *(_belong(kernel, end) for end in ("length_scale", "constant_value")),
+    )
     for amplitude, length in _MOVES:
-        for end, size in (("length_scale", length), ("constant_value", amplitude)):
-            moves = size * _belong(kernel, end)
+        for moves in (length * lengths, amplitude * amplitudes):
             for trial in (theta - moves, theta + moves):
-                trial = _within(kernel, trial)
+                trial = np.clip(trial, *bounds.T)
                 found = value if (trial == theta).all() else likelihood(trial)
                 if found > value:
                     theta, value = trial, found
@@ -116,7 +118,7 @@ def _belong(kernel: Kernel, end: str) -> Floats:
 def _start(
     kernel: Kernel, donors: list[Kernel], shares: list[float], lengths: list[float], scale: DataScale, most: float
 ) -> Floats:
-    """θ with each part at multiples of its donor's length scales, and its share of the donor's variance at `most`."""
+    """θ, in no bounds, with each part at multiples of its donor's lengths and its share of its variance, at `most`."""
     started, remaining = clone(kernel), iter(zip(donors, shares, lengths, strict=True))
     d = len(scale.spreads)
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
@@ -133,11 +135,7 @@ def _start(
             spreads = np.where(known, length / np.sqrt(np.where(known, inverse_squares, 1.0) * d), scale.spreads)
             part = starting_kernel(part, DataScale(spreads, share * min(variance or scale.variance, most)))
         started = started.set_params(**{name: part}) if name else part
-    return _within(kernel, started.theta)
-
-
-def _within(kernel: Kernel, theta: Floats) -> Floats:
-    return np.clip(theta, kernel.bounds[:, 0], kernel.bounds[:, 1])
+    return np.asarray(started.theta)
 
 
 def _shares(count: int) -> list[list[float]]:
@@ -159,9 +157,10 @@ def _parts(kernel: Kernel, name: str = "") -> dict[str, Kernel]:
 
 def _donor(part: Kernel, learned: list[Kernel]) -> Kernel | None:
     """The learned kernel that has this part and, beside it, noise alone."""
+    form = _form(part)
     for other in learned:
         signals = [own for own in _parts(other).values() if not isinstance(own, WhiteKernel)]
-        if len(signals) == 1 and _form(signals[0]) == _form(part):
+        if len(signals) == 1 and _form(signals[0]) == form:
             return other
     return None
 

@@ -41,7 +41,7 @@ def draw_forecast(history: "pd.Series", forecast: "pd.DataFrame", target: str) -
         band = forecast[lower], forecast[upper]
         axes.fill_between(forecast.index, *band, color=style.BLUE, alpha=alpha, lw=0, label=label)
     axes.plot(forecast.index, forecast["q0.5"], color=style.BLUE, lw=1.6, label="median")
-    name = target.replace("$", r"\$")  # a name is no formula
+    name = style.literal(target)
     axes.set(ylabel=name, title=f"Forecast of {name} from {forecast.index[0]:%Y-%m-%d %H:%M}")
     axes.legend(frameon=False, ncols=4, loc="upper left")
     axes.margins(x=0.01)
@@ -78,9 +78,8 @@ def draw_parts(parts: "pd.DataFrame", target: str) -> bytes:
         mean, std = parts[name, "mean"], parts[name, "std"]
         place.fill_between(parts.index, mean - 2 * std, mean + 2 * std, color=style.BLUE, alpha=0.25, lw=0)
         place.plot(parts.index, mean, color=style.BLUE, lw=1.4)
-        place.set_title(str(name).replace("$", r"\$"), fontsize=9, loc="left")
+        place.set_title(style.literal(name), fontsize=9, loc="left")
         place.margins(x=0.01)
-    name = target.replace("$", r"\$")
-    figure.suptitle(f"Parts of the forecast of {name}", fontsize=11)
+    figure.suptitle(f"Parts of the forecast of {style.literal(target)}", fontsize=11)
     figure.autofmt_xdate()
     return style.png(figure, dpi=110)

@@ -86,7 +86,7 @@ def draw_map(picture: MapPicture, *, dpi: int = 110) -> bytes:
     figure, axes = style.figure(1, panels, size=size, sharex=True, sharey=True, squeeze=False)
     axes = axes[0]
     ends = _ends(picture)
-    name = f"{picture.title} ({picture.unit})" if picture.unit else picture.title
+    name = style.literal(f"{picture.title} ({picture.unit})" if picture.unit else picture.title)
     first = 0
     if raster:
         _panel(figure, axes[0], picture, picture.observed, "observed", name, _COLORS, ends)
@@ -94,16 +94,16 @@ def draw_map(picture: MapPicture, *, dpi: int = 110) -> bytes:
     _panel(figure, axes[first], picture, picture.mean, "mean", name, _COLORS, ends)
     if not raster and picture.observed is not None:
         _stations(axes[first], picture.observed, ends)
-    error = f"standard error ({picture.unit})" if picture.unit else "standard error"
+    error = style.literal(f"standard error ({picture.unit})" if picture.unit else "standard error")
     top = np.nanpercentile(picture.std, _TAILS[1]) if np.isfinite(picture.std).any() else 1.0
     _panel(figure, axes[-1], picture, picture.std, "standard error", error, _ERROR_COLORS, (0.0, float(top) or 1.0))
     if not raster and picture.observed is not None:
         alpha = 0.7 if len(picture.observed) <= _FEW_STATIONS else 0.25
         axes[-1].scatter(picture.observed[:, 0], picture.observed[:, 1], s=2, color="#7fd4ff", alpha=alpha, lw=0)
     for number, one in enumerate(axes):
-        one.set_xlabel(picture.labels[0])
+        one.set_xlabel(style.literal(picture.labels[0]))
         if number == 0:
-            one.set_ylabel(picture.labels[1])
+            one.set_ylabel(style.literal(picture.labels[1]))
     return style.png(figure, dpi=dpi)
 
 

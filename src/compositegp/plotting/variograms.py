@@ -92,7 +92,7 @@ def variogram(
     )
     axes.axhline(summary.sill[0], color=GRAY, lw=0.9, label=f"sill {value_with_error(*summary.sill)}")
     units = {direction.unit for direction in directions if direction.unit}
-    scale = "log" if model.target_transform == "log" else unit
+    scale = "log" if model.target_transform == "log" else style.literal(unit)
     axes.set(
         xlabel=f"distance ({', '.join(sorted(units))})" if units else "distance",
         ylabel=f"semivariance ({scale}²)" if scale else "semivariance",

@@ -149,7 +149,7 @@ class Nearest(PredictionMethod):
             return None
         predictor = ExactPredictor(self, fitted)
         search = fitted.search.with_data(predictor.data)
-        parts = exact_held_out_predictions(predictor.precision, search, n_jobs)
+        parts = exact_held_out_predictions(predictor.precision, search, n_jobs, thinned=True)
         return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
 
     def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:

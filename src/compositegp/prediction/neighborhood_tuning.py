@@ -44,6 +44,8 @@ _MOST_HELD = 256  # observations that a training point is predicted from to lear
 _COMPARED_NEIGHBORS = 128  # neighbors by which kernels are compared
 _COMPARED_POINTS = 800  # training points by which kernels are compared
 _EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
+_OVERLAP = 8  # holes in which an observation is, on average, at most, where predictions are thinned
+_FEWEST_FAR = 32  # training points predicted at each distance then, at least
 _SEED = 0  # of the choice of training points
 
 
@@ -283,17 +285,28 @@ def held_out_predictions(
 
 
 def exact_held_out_predictions(
-    precision: Precision, search: NearestPredictor, n_jobs: int | None, *, seed: int = 2
+    precision: Precision, search: NearestPredictor, n_jobs: int | None, *, seed: int = 2, thinned: bool = False
 ) -> list[HeldOutPart]:
-    """The same by the exact Gaussian process given all the others; the K nearest are left out from one inverse."""
+    """The same by the exact Gaussian process given all the others; the K nearest are left out from one inverse.
+
+    Thinned, there are fewer points at the larger distances, where holes overlap and say little more than each other.
+    """
     n = len(search.data.X)
     held = min(_MOST_HELD, n // 2)
+    near = _near_skips(held)
+    count = max(n // _SHARE, _ENOUGH)
+    parts = [(near, count, seed), ((held,), _EXACT_FAR_POINTS, seed + 1)]
+    if thinned:
+        parts = [
+            (skips, max(_FEWEST_FAR, min(most, _OVERLAP * n // max(max(skips), 1))), number)
+            for skips, most, number in ((near[:2], count, seed), (near[2:], count, seed), *parts[1:])
+        ]
     found = []
-    for number, (most, skips) in enumerate(((n // _SHARE, _near_skips(held)), (_EXACT_FAR_POINTS, (held,)))):
-        rows = _chosen(n, max(most, _ENOUGH) if number == 0 else most, seed + number)
-        near = search.around(rows, 0, min(n - 1, max(skips) + max(WINDOWS)), n_jobs)[:, ::-1]
-        for skip, part in zip(skips, precision.without(rows, near, skips, n_jobs), strict=True):
-            found.append(HeldOutPart(rows, skip, search.distances(rows, near[:, skip]), part))
+    for skips, most, number in parts:
+        rows = _chosen(n, most, number)
+        sets = search.around(rows, 0, min(n - 1, max(skips) + max(WINDOWS)), n_jobs)[:, ::-1]
+        for skip, part in zip(skips, precision.without(rows, sets, skips, n_jobs), strict=True):
+            found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, skip]), part))
     return found
 
 

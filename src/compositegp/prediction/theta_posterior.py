@@ -30,6 +30,7 @@ from compositegp.means import (
 
 # Found by benchmarks/theta_coverage.py.
 _PRIOR_SPREAD = 1.5  # standard deviation of log θ before the data: a factor of 4.5 up or down
+_MANY_LENGTH_SCALES = 10  # with more of one kernel, their prior is narrower: together they could explain any noise
 _PRIOR_NOISE = 4.0  # center of the prior of noise, over where learning begins: 0.4 of the target's variance
 _DRAWS = 32  # values of θ
 _EFFECTIVE = 8.0  # the least effective number of draws, 1 / Σ w²; weights are tempered to reach it
@@ -109,7 +110,8 @@ class ThetaPosterior:
 
     A priori the logarithms are independent and normal, with a standard deviation of 1.5, around values of the data's
     own scale: those where learning begins, and for noise 0.4 of the target's variance. Hyper-parameters that have no
-    scale, such as an exponent, are centered at their learned value.
+    scale, such as an exponent, are centered at their learned value. The length scales of many columns, d > 10, have a
+    standard deviation of 1.5 √(10 / d), so that the sum of their variances is no larger than that of ten.
 
     Attributes
     ----------
@@ -137,6 +139,13 @@ class ThetaPosterior:
             ]
         )
         return self.clip(at_scale(kernel, self.data.X, residuals).theta + more_noise)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Standard deviations of log θ a priori, shape (p,)."""
+        free = [parameter for parameter in self.data.kernel.hyperparameters if not parameter.fixed]
+        counts = np.concatenate([np.full(parameter.n_elements, parameter.n_elements) for parameter in free])
+        return np.asarray(_PRIOR_SPREAD * np.sqrt(np.minimum(1.0, _MANY_LENGTH_SCALES / counts)))
 
     def clip(self, theta: Floats) -> Floats:
         """Values within the kernel's bounds."""
@@ -171,8 +180,8 @@ class ThetaPosterior:
         found = total_score(data, Composite.full(len(data.X)), coefficients, probes=probes)
         return found._replace(
             log_likelihood=found.log_likelihood + self._log_prior(theta),
-            gradient=found.gradient - (theta - self.center) / _PRIOR_SPREAD**2,
-            fisher=found.fisher + np.eye(len(theta)) / _PRIOR_SPREAD**2,
+            gradient=found.gradient - (theta - self.center) / self.spread**2,
+            fisher=found.fisher + np.diag(1 / self.spread**2),
         )
 
     @cached_property
@@ -181,7 +190,7 @@ class ThetaPosterior:
         return self.data.with_mean(plugged_in(self.data.mean))
 
     def _log_prior(self, theta: Floats) -> float:
-        return -0.5 * float((((theta - self.center) / _PRIOR_SPREAD) ** 2).sum())
+        return -0.5 * float((((theta - self.center) / self.spread) ** 2).sum())
 
 
 def log_marginal_likelihood(data: Observations, factored: FactoredStack) -> float:

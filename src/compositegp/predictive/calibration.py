@@ -27,7 +27,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, blas_threads_for
 from compositegp.posteriors import WINDOWS, Neighborhood
 from compositegp.predictive.families import Family, Normal, StudentT
 from compositegp.predictive.two_piece import TwoPieceT, two_piece_log_density
@@ -146,7 +146,8 @@ class Calibration:
         start[-3] = np.log(8.0)
         skews = (-_MOST_LOG_SKEW, _MOST_LOG_SKEW) if heavy_tails else (0.0, 0.0)
         bounds = [(None, None)] * k + [(0.0, None)] * (n_scales * k) + [(None, None)] * 3 + [skews]
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_THE_END).x
+        with blas_threads_for(0):  # on products this small, threads wait for each other
+            found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_THE_END).x
         gaussian = -0.5 * w * (errors**2 + np.log(2 * np.pi))
         gain = float((log_density(found)[0] - gaussian).sum() / w.sum())
         points = max(np.count_nonzero(distance == one) for one in distances)

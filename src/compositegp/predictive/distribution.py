@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scoringrules
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_random_state
@@ -227,7 +226,9 @@ class PredictiveDistribution:
         if isinstance(self.transform, IdentityTarget):
             return np.asarray(self.scale * self._family.crps(self._standardized(values)))
         if isinstance(self.transform, LogTarget) and isinstance(self.family, Normal):
-            return np.asarray(scoringrules.crps_lognormal(values, self.location, self.scale))
+            from scoringrules import crps_lognormal
+
+            return np.asarray(crps_lognormal(values, self.location, self.scale))
         return self._crps_by_quadrature(values)
 
     def log_score(self, y: ArrayLike) -> Floats:

@@ -1,0 +1,38 @@
+"""HTML pages that refer to nothing outside of them: their templates, tables and pictures."""
+
+import base64
+from typing import Any, NamedTuple
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from compositegp.cli.output import format_number
+
+
+class HtmlTable(NamedTuple):
+    """A table as a template takes it: headings, and rows of text."""
+
+    headings: list[str]
+    rows: list[list[str]]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, first: str) -> "HtmlTable":
+        """A data frame, with its index as the first column."""
+        rows = [
+            [str(label), *map(format_number, values)]
+            for label, values in zip(frame.index, frame.to_numpy().tolist(), strict=True)
+        ]
+        return cls([first, *map(str, frame.columns)], rows)
+
+
+def render_page(template: str, **content: Any) -> str:
+    """The page of a template in the folder ``templates``; text is escaped, and a missing value is an error."""
+    environment = Environment(
+        loader=PackageLoader("compositegp.cli"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template(template).render(**content)
+
+
+def encoded(picture: bytes) -> str:
+    """A picture as text in base64, as a page holds it."""
+    return base64.b64encode(picture).decode()
