@@ -197,6 +197,17 @@ class TestErrorScale:
         inside = np.abs(z) < found.factors(situation) * found.family.quantile(0.75)
         assert inside.mean() == pytest.approx(0.5, abs=0.02)
 
+    def test_a_scale_known_from_few_errors_is_that_of_students_t(self, rng):
+        """The next error, over the scale √(Σ z² / n) of n others, is inside its bands as often as it should be."""
+        n, draws = 12, 20_000
+        errors, following = rng.normal(size=(draws, n)), rng.normal(size=draws)
+        error = np.abs(following) / np.sqrt((errors**2).mean(axis=1))
+        known = ErrorScale(1.0, False, False, False, np.zeros(7), np.inf)
+        for level in (0.5, 0.8, 0.95):
+            limit = known.widened(float(n)).family.quantile(0.5 + level / 2)
+            assert np.mean(error < limit) == pytest.approx(level, abs=0.01)
+        assert type(known.widened(1e9).family) is type(known.family)
+
     def test_recent_errors_are_running_means(self):
         squares, counts = np.array([4.0, 0.0, 1.0]), np.array([24.0, 0.0, 24.0])
         found = recent_squares(squares, counts, 24.0, np.ones(3))

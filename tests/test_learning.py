@@ -33,7 +33,7 @@ from compositegp import (
 )
 from compositegp.composite import Observations, Score, total_score
 from compositegp.kernels import DataScale
-from compositegp.learning import FisherAverage, Reporter, maximize, starting_kernel, starting_points
+from compositegp.learning import FisherAverage, LocalSegments, Reporter, maximize, starting_kernel, starting_points
 from compositegp.learning.stopping import predictive_growth, predictive_loss, sandwich_information
 from compositegp.means import NormalEquations
 
@@ -276,6 +276,22 @@ class TestStart:
                 kernel, X, y, segments[:2], learning=CompositeLikelihood(start="kernel"), conditioning_size=0
             )
             np.testing.assert_array_equal(result.history[0].theta, kernel.theta)
+
+    def test_conditioning_sets_are_found_again_in_the_length_scales_that_are_learned(self, rng, monkeypatch):
+        X = rng.uniform(size=(600, 2))
+        truth = 1.0 * Matern([0.05, 2.0], nu=1.5) + WhiteKernel(0.05)
+        y = np.linalg.cholesky(truth(X)) @ rng.normal(size=600)
+        scales, read = [], LocalSegments.read
+
+        def watched(source, numbers, kernel):
+            scales.append(kernel.k1.k2.length_scale)
+            return read(source, numbers, kernel)
+
+        monkeypatch.setattr(LocalSegments, "read", watched)
+        kernel, method = 1.0 * Matern([0.4, 0.4], nu=1.5) + WhiteKernel(0.1), CompositeLikelihood(start="kernel")
+        result = learn(kernel, X, y, segment(X, 50), learning=method, conditioning_size=20)
+        np.testing.assert_array_equal(scales[0], [0.4, 0.4])
+        np.testing.assert_allclose(scales[-1], result.kernel.k1.k2.length_scale, rtol=0.3)
 
     def test_the_values_of_the_kernel_are_one_of_the_starts(self, data):
         X, y, segments = data

@@ -154,9 +154,10 @@ def test_a_series_that_fails_stops_no_other(table):
     assert "more than once" in fitted.failures["twice"]
 
 
-def test_backtests_are_those_of_each_series_alone(table):
-    done = backtest_many(PLAIN, table, "12h", 3, share=False)
-    alone = backtest(PLAIN, series_of(table, "c"), "12h", 3, refit_every=None)
+@pytest.mark.parametrize("refit_every", [None, 2])
+def test_backtests_are_those_of_each_series_alone(table, refit_every):
+    done = backtest_many(PLAIN, table, "12h", 3, share=False, refit_every=refit_every)
+    alone = backtest(PLAIN, series_of(table, "c"), "12h", 3, refit_every=refit_every)
     pd.testing.assert_frame_equal(done.scores.loc["c"], alone.scores, check_names=False, rtol=1e-9)
     assert len(done.forecasts) == 3 * 36
 

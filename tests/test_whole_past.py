@@ -8,7 +8,8 @@ from scipy.stats import multivariate_normal
 
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.forecasting.horizon_terms import covariances
-from compositegp.forecasting.memory import Memory, learn_memory, sum_of, whole_kernel
+from compositegp.forecasting.memory import Memory, _places_of_theta, learn_memory, sum_of, whole_kernel
+from compositegp.forecasting.series_learning import _forecasts_of_earlier_kernels
 from compositegp.forecasting.whole_past import WholePast
 
 SIZE, HORIZON = 40, 5
@@ -113,3 +114,32 @@ def test_a_slope_that_changes_is_followed():
     model = CompositeGPForecaster(None, horizon=12).fit(pd.Series(values, index))
     ahead = model.predict(12)["mean"].to_numpy()
     np.testing.assert_allclose(ahead, 170 - (np.arange(120, 132) - 70), atol=6)  # damped a little
+
+
+def test_forecasts_by_earlier_kernels_know_nothing_of_what_they_forecast(past, kernel):
+    first = 16
+    found = _forecasts_of_earlier_kernels(past, kernel, first, HORIZON)
+    assert found.errors.shape == (SIZE - HORIZON + 1 - first, HORIZON)
+    later = WholePast(past.values.copy(), past.functions, past.prior_variance)
+    later.values[30:] += 5.0
+    changed = _forecasts_of_earlier_kernels(later, kernel, first, HORIZON)
+    # The change of a value is that of its error, as long as no value before the origin is changed.
+    steps = np.arange(first, 31)[:, None] + np.arange(HORIZON)
+    np.testing.assert_allclose((changed.errors - found.errors)[: len(steps)], 5.0 * (steps >= 30), atol=1e-6)
+    np.testing.assert_allclose(changed.variance[: len(steps)], found.variance[: len(steps)], rtol=1e-6)
+
+
+def test_hyperparameters_are_set_in_their_places(kernel):
+    theta = kernel.theta + np.linspace(-0.3, 0.4, len(kernel.theta))
+    changed = kernel.clone_with_theta(kernel.theta)
+    for (part, name), value in zip(_places_of_theta(changed), np.exp(theta), strict=True):
+        setattr(part, name, value)
+    np.testing.assert_allclose(changed.theta, theta)
+
+
+def test_a_series_whose_first_part_is_missing_is_learned(rng):
+    index = pd.date_range("2010-01-01", periods=60, freq="MS")
+    values = 5 + rng.normal(size=60)
+    values[1:30] = np.nan
+    forecast = CompositeGPForecaster(None, search=False, horizon=6).fit(pd.Series(values, index)).predict(6)
+    assert np.isfinite(forecast.to_numpy()).all()

@@ -37,5 +37,5 @@ print(model.calibration_)
 
 report = model.validate()
 print(report)
-figure = plot_validation(report)
+plot_validation(report)
 plt.show()

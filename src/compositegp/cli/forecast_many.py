@@ -76,10 +76,12 @@ def forecast_many(
                 read.table,
                 asked.horizon,
                 asked.n_backtests,
+                id_col=read.series,
+                time_col=read.time,
+                target_col=read.target,
                 share=asked.share,
                 n_jobs=asked.jobs,
                 report=progress,
-                **columns,
             )
         scores = done.scores
         failures = {name: f"no backtest: {reason}" for name, reason in done.failures.items()}

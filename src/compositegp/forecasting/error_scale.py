@@ -8,7 +8,7 @@ where the features are the step of the horizon, the hour of the day, the weekend
 recent errors. β and df maximize the log score, less a ridge penalty that pulls toward the Gaussian.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,9 @@ SPANS = (1.0, 7.0, 28.0)  # horizons over which recent errors are averaged
 # The penalty pulls the slopes on recent errors to these, and the rest to zero. Chosen among thirteen settings by the
 # log score of the second half of the past of fifteen series, given the first half.
 _FOLLOW, _FOLLOW_RIDGE, _RIDGE = (0.1, 0.3, 0.4), 100.0, 20.0
+_ONE_ERROR = (
+    2.0  # information of one error about the logarithm of its scale: the weight of the Gaussian's own scale
+)
 _LOG_DF = (np.log(2.5), np.log(100.0))
 _FLOOR = 0.1  # added to mean squares of recent errors
 _NORMAL_FROM = 60.0  # degrees of freedom from which a normal distribution is used
@@ -93,7 +96,7 @@ class ErrorScale:
         design, squares = trial._features(situation), errors**2
         ridge, prior = np.full(design.shape[1] + 1, _RIDGE), np.zeros(design.shape[1] + 1)
         follow = slice(3, 3 + len(_FOLLOW))
-        ridge[0], ridge[-1], ridge[follow] = 0.01, 1.0, _FOLLOW_RIDGE
+        ridge[0], ridge[-1], ridge[follow] = _ONE_ERROR, 1.0, _FOLLOW_RIDGE
         prior[-1], prior[follow] = np.log(20.0), _FOLLOW
         # Errors of one horizon are alike: their number is not that of independent errors.
         share = 1.0 / (np.sqrt(block) * overlap)
@@ -111,6 +114,15 @@ class ErrorScale:
         start[-1] = np.log(8.0)
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
         return cls(block, sub_daily, yearly, limited, found[:-1], float(found[-1]))
+
+    def widened(self, count: float) -> "ErrorScale":
+        """The scale where it is known from `count` independent errors only: Student-t with fewer degrees of freedom.
+
+        The next of n + 1 normal errors over the scale of the others is Student-t with n degrees of freedom. Excess
+        variances of tails, 1 / df, add up.
+        """
+        df = 1 / (np.exp(-self.log_df) + 1 / count)
+        return replace(self, log_df=max(float(np.log(df)), _LOG_DF[0]))
 
     def factors(self, situation: Situation) -> Floats:
         """Factors on the Gaussian's standard deviations, shape (n,)."""

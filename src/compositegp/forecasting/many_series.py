@@ -16,6 +16,7 @@ from compositegp.forecasting.backtesting import Backtest, backtest, rows_before
 from compositegp.forecasting.forecaster import TRANSFORMS, CompositeGPForecaster
 from compositegp.forecasting.shared_learning import Member, common_thetas
 from compositegp.forecasting.timeline import Horizon, Observed, in_utc, observe
+from compositegp.validation import check_count
 
 Report = Callable[[int, int], None]
 _FEWEST_TO_SHARE = 3  # models with the same parts that learn from each other
@@ -213,12 +214,13 @@ def backtest_many(
     time_col: str = "ds",
     target_col: str = "y",
     share: bool = True,
+    refit_every: int | None = None,
     n_jobs: int | None = None,
     report: Report = lambda done, total: None,
 ) -> ManyBacktests:
     """Score forecasts of the last `n_origins` horizons of each series of a long table.
 
-    All models are learned once, from the values before these horizons, with what they share.
+    All models are learned from the values before these horizons, with what they share.
 
     Parameters
     ----------
@@ -226,6 +228,8 @@ def backtest_many(
         As in `fit_many`.
     horizon, n_origins
         As in `backtest`.
+    refit_every : int, optional
+        Each series learns everything anew after as many horizons, from its own values alone; never by default.
     report : callable
         Called with the number of series done, and the number of all; each counts when it is fitted and when it is
         scored.
@@ -246,6 +250,8 @@ def backtest_many(
     >>> (error["compositegp, mean"] < error["persistence"]).to_dict()
     {'a': True, 'b': True}
     """
+    if refit_every is not None:
+        check_count(refit_every, "refit_every")
     series, failures = split_series(forecaster, df, id_col, time_col, target_col)
     before = {}
     for name, seen in series.items():
@@ -256,7 +262,10 @@ def backtest_many(
     total = 2 * len(before)
     model: CompositeGPForecaster = clone(forecaster).set_params(horizon=horizon)
     models, _ = _fit(model, before, failures, share, n_jobs, lambda done, _: report(done, total))
-    work = (delayed(_attempt)(_backtest, model, series[name], horizon, n_origins) for name, model in models.items())
+    work = (
+        delayed(_attempt)(backtest, model, series[name], horizon, n_origins, refit_every=refit_every, fitted=True)
+        for name, model in models.items()
+    )
     found: dict[Any, Backtest] = {}
     for name, (result, reason) in _in_order(models, work, n_jobs, report, len(before), total):
         if reason is None:
@@ -359,10 +368,6 @@ def _kind(model: CompositeGPForecaster) -> Hashable:
     smoothness = [str(value) for name, value in model.kernel_.get_params().items() if name.endswith("nu")]
     timeline = model.timeline_
     return str(parts), str(smoothness), model.target_transform_, timeline.step, timeline.unit, timeline.months
-
-
-def _backtest(model: CompositeGPForecaster, seen: Observed, horizon: Horizon, n_origins: int) -> Backtest:
-    return backtest(model, seen, horizon, n_origins, fitted=True)
 
 
 def _attempt(task: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, str | None]:

@@ -9,8 +9,14 @@ from joblib import Parallel, delayed
 
 from compositegp.forecasting.effects import Effect, column_knots
 from compositegp.forecasting.grid import Grid, Rhythm, history_names
-from compositegp.forecasting.memory import Memory
-from compositegp.forecasting.series_learning import Candidate, Learned, Task, learn_candidate
+from compositegp.forecasting.memory import WHOLE_MEMORY, Memory
+from compositegp.forecasting.series_learning import (
+    Candidate,
+    Learned,
+    Task,
+    calibrated,
+    learn_candidate,
+)
 from compositegp.predictive import TargetTransform
 
 _WORTH = 0.002  # nats a value by which a change has to raise the score
@@ -24,12 +30,6 @@ _MEMORIES = (
     Memory(long=0.5),
     Memory(medium=1.5),
     Memory(short=None),
-)
-_WHOLE_MEMORIES = (
-    Memory(None, 1.5, 0.5, "rough"),  # the first is the one to begin with
-    Memory(None, 1.5, 0.5, "smooth"),
-    Memory(0.5, 1.5, 0.5, "rough"),
-    Memory(None, None, 0.5, "rough"),
 )
 
 
@@ -119,15 +119,17 @@ def choose_model(
     Learned, list of str
     """
     run = Parallel(n_jobs=n_jobs)
-    memories = _WHOLE_MEMORIES if task.is_whole else _MEMORIES
+    memories = (WHOLE_MEMORY,) if task.is_whole else _MEMORIES
     first = run(delayed(learn_candidate)(task, Candidate(one, effects, memories[0])) for one in transforms)
     best: Learned = max(first, key=_score)
+    worth = max(_WORTH, task.chance) if task.is_whole else _WORTH
     notes = []
     if len(transforms) > 1:
         scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
         notes.append(f"scale {_name(best.candidate.transform)} by the log score of past forecasts ({scores})")
     other_memories = partial(_memories, memories)
-    for stage in (_with_histories, _without_effects, other_memories) if search else ():
+    stages = (_with_histories, _without_effects, other_memories)[: 2 if task.is_whole else 3]
+    for stage in stages if search else ():
         changes = list(stage(best.candidate, histories, fixed))
         tried = run(
             delayed(partial(learn_candidate, rounds=1))(
@@ -136,7 +138,7 @@ def choose_model(
             for _, change in changes
         )
         gains = {name: one.score - best.score for (name, _), one in zip(changes, tried, strict=True)}
-        kept = [(name, one) for (name, _), one in zip(changes, tried, strict=True) if gains[name] > _WORTH]
+        kept = [(name, one) for (name, _), one in zip(changes, tried, strict=True) if gains[name] > worth]
         notes += [f"{name}: {gain:+.3f} nats a value" for name, gain in gains.items()]
         if not kept:
             continue
@@ -148,7 +150,7 @@ def choose_model(
             )
             top = max(top, together, key=_score)
         best = top
-    return best, notes
+    return calibrated(task, best), notes
 
 
 def _with_histories(

@@ -5,6 +5,7 @@ p(y_step | past) at origins in the later part of the training data, where the co
 windows before each origin. Candidates are tried one change at a time, and a change is kept if it raises the score.
 """
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -46,6 +47,9 @@ _REFITS = 40  # of the coefficients, over the windows that are forecast
 _WHOLE = 672  # steps of a short series: forecasts are made from all of it
 _LATEST = 300  # of them, from which its kernel is learned
 _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
+_CYCLES = 2.5  # of the longest pattern that are known before the first forecast that counts
+_KERNELS = 3  # of a short series that are learned from its first part, for the forecasts of what follows
+_INDEPENDENT = 2.0  # errors in a horizon, by the coverage of 37 series of months and quarters
 _FREEDOM = 1.0  # of the hyper-parameters of a short series
 
 
@@ -93,6 +97,17 @@ class Task(NamedTuple):
     def is_whole(self) -> bool:
         """Whether forecasts are made from all of the series."""
         return len(self.grid.values) <= min(_WHOLE, self.n_neighbors)
+
+    @property
+    def first_origin(self) -> int:
+        """The first step of a short series whose forecast counts."""
+        size, cycle = len(self.grid.values), max(self.patterns.values(), default=0.0)
+        return min(round(max(_LEARNED_FROM * size, _CYCLES * cycle)), size - self.block)
+
+    @property
+    def chance(self) -> float:
+        """Nats a value by which forecasts of a short series score better by chance: one for all that is independent."""
+        return float(np.sqrt(self.block) / (len(self.grid.values) - self.first_origin))
 
     @property
     def geometry(self) -> Geometry:
@@ -231,14 +246,50 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     if kernel is None:
         kernel = learn_memory(sum_of(list(parts.values())), [past.latest(_LATEST)], freedom=_FREEDOM).kernel
     k = covariances(kernel, size)
-    first = min(round(_LEARNED_FROM * size), size - task.block)
-    errors, spread = past.forecasts(k, task.block)
-    forecasts = Forecasts(errors[first:], spread[first:])
-    steps = np.broadcast_to(np.arange(task.block), errors[first:].shape)
-    at = (np.arange(first, len(errors))[:, None] + steps).ravel()
-    scale, recent, score = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
+    forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
+    scale, recent, score = _calibrate_whole(task, candidate, forecasts, y)
     information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
     return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, forecasts)
+
+
+def calibrated(task: Task, learned: Learned) -> Learned:
+    """A model with the scale of its errors; for a short series, of forecasts by kernels of their own past.
+
+    A kernel that was learned from the values that it forecasts makes errors that are too small.
+    """
+    if not task.is_whole:
+        return learned
+    candidate = learned.candidate
+    y = _targets(task.grid.values, candidate.transform)
+    functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
+    past = WholePast(y - learned.center, functions, learned.information.prior_variance)
+    parts = whole_kernel(candidate.memory, task.patterns, task.block, len(y), past.prior_variance)
+    forecasts = _forecasts_of_earlier_kernels(past, sum_of(list(parts.values())), task.first_origin, task.block)
+    scale, recent, _ = _calibrate_whole(task, candidate, forecasts, y)
+    return replace(learned, scale=scale, recent=recent, errors=forecasts)
+
+
+def _calibrate_whole(
+    task: Task, candidate: Candidate, forecasts: Forecasts, y: Floats
+) -> tuple[ErrorScale, Floats, float]:
+    """As `_calibrate`, for overlapping horizons of a short series; the scale knows that they are few."""
+    steps = np.broadcast_to(np.arange(task.block), forecasts.errors.shape)
+    at = (task.first_origin + np.arange(len(steps))[:, None] + steps).ravel()
+    scale, recent, score = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
+    return scale.widened(_INDEPENDENT * (len(y) - task.first_origin) / task.block), recent, score
+
+
+def _forecasts_of_earlier_kernels(past: WholePast, begin: Kernel, first: int, block: int) -> Forecasts:
+    """Forecasts of the origins from `first` on, by kernels that were learned from values before each of them."""
+    size = len(past.values)
+    cuts = np.unique(np.linspace(first, size - block + 1, _KERNELS + 1).round().astype(int))
+    found = []
+    for start, stop in itertools.pairwise(cuts):
+        known = past.first(start).latest(_LATEST)
+        kernel = learn_memory(begin, [known], freedom=_FREEDOM).kernel if known.count else begin
+        errors, variance = past.first(stop + block - 1).forecasts(covariances(kernel, size), block)
+        found.append((errors[start:stop], variance[start:stop]))
+    return Forecasts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def errors_of_memory(task: Task, learned: Learned) -> Floats:

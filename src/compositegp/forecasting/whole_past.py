@@ -52,6 +52,10 @@ class WholePast:
         """The latest values alone."""
         return WholePast(self.values[-count:], self.functions[-count:], self.prior_variance)
 
+    def first(self, count: int) -> "WholePast":
+        """The first values alone."""
+        return WholePast(self.values[:count], self.functions[:count], self.prior_variance)
+
     def score(self, k: Floats) -> tuple[float, Floats]:
         """The log likelihood, and its derivative in the covariances k by lag: a number, shape (N,)."""
         factor, z = self._factored(k)

@@ -54,13 +54,25 @@ def interactive_axes(axes: "Axes | None" = None) -> "Axes":
     >>> interactive_axes(axes) is axes
     True
     """
-    if axes is not None:
-        return axes
+    return interactive_figure(size=(6, 4))[1] if axes is None else axes
+
+
+def interactive_figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float]) -> tuple["Figure", Any]:
+    """As `figure`, of Matplotlib's pyplot, which shows it on a screen or in a notebook.
+
+    Examples
+    --------
+    >>> drawn, axes = interactive_figure(size=(6, 4))
+    >>> from matplotlib import pyplot
+    >>> pyplot.gcf() is drawn
+    True
+    >>> pyplot.close(drawn)
+    """
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise _missing() from error
-    return pyplot.subplots(figsize=(6, 4), layout="constrained")[1]
+    return pyplot.subplots(rows, columns, figsize=size, layout="constrained")
 
 
 def png(drawn: "Figure", dpi: int = 90) -> bytes:

@@ -9,6 +9,7 @@ from compositegp.plotting import style
 from compositegp.prediction import NeighborCurve
 
 _LEVELS = np.linspace(0.02, 0.99, 50)
+_SIZE = (11, 3.4)  # inches
 
 
 def plot_validation(report: ValidationReport) -> Any:
@@ -31,7 +32,13 @@ def plot_validation(report: ValidationReport) -> Any:
     >>> len(figure.axes)
     3
     """
-    figure, (left, middle, right) = style.figure(1, 3, size=(11, 3.4))
+    figure, axes = style.interactive_figure(1, 3, size=_SIZE)
+    _draw(report, axes)
+    return figure
+
+
+def _draw(report: ValidationReport, axes: Any) -> None:
+    left, middle, right = axes
     table = report.table
     left.plot(table["distance"], table["RMSE"], "o-", color=style.BLUE, label="RMSE")
     left.plot(table["distance"], table["CRPS"], "s-", color=style.ORANGE, label="CRPS")
@@ -45,7 +52,6 @@ def plot_validation(report: ValidationReport) -> Any:
     right.plot([0, 1], [0, 1], color=style.GRAY, lw=1)
     right.plot(_LEVELS, report.reliability(_LEVELS), color=style.BLUE)
     right.set(xlabel="level of the interval", ylabel="share inside", title="Reliability", xlim=(0, 1), ylim=(0, 1))
-    return figure
 
 
 def draw_validation(report: ValidationReport) -> bytes:
@@ -68,7 +74,9 @@ def draw_validation(report: ValidationReport) -> bytes:
     >>> draw_validation(CompositeGPRegressor(learning=None).fit(X, np.sin(X[:, 0])).validate())[:4]
     b'\x89PNG'
     """
-    return style.png(plot_validation(report), dpi=110)
+    figure, axes = style.figure(1, 3, size=_SIZE)
+    _draw(report, axes)
+    return style.png(figure, dpi=110)
 
 
 def plot_neighbor_curve(curve: NeighborCurve) -> Any:
@@ -89,7 +97,7 @@ def plot_neighbor_curve(curve: NeighborCurve) -> Any:
     >>> len(plot_neighbor_curve(curve).axes)
     1
     """
-    figure, axes = style.figure(1, 1, size=(5, 3.4))
+    figure, axes = style.interactive_figure(size=(5, 3.4))
     for skip, loss in zip(curve.skipped, curve.loss, strict=True):
         label = "near the data" if skip == 0 else f"without the {skip} nearest"
         axes.plot(curve.n_neighbors, np.maximum(loss, 1e-6), "o-", label=label)
