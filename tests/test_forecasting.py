@@ -392,15 +392,19 @@ def test_zones_without_a_name_come_back_as_offsets():
     assert forecast.index[0].utcoffset() == datetime.timedelta(hours=5, minutes=45)
 
 
-@pytest.mark.parametrize("change", ["recent", "trend"])
+@pytest.mark.parametrize("change", ["recent", "trend", "moment", "center"])
 def test_numbers_of_a_file_that_no_model_has_are_refused(change):
     times = pd.date_range("2024-01-01", periods=24 * 12, freq="h", tz="UTC")
     y = pd.Series(5 + np.sin(np.arange(len(times)) / 4), times)
-    values = to_values(CompositeGPForecaster(search=False).fit(y)._series)
+    values = to_values(CompositeGPForecaster("log", search=False).fit(y)._series)
     assert from_values(**values).recent.shape == (3,)
     if change == "recent":
         values["series"]["recent"] = -values["series"]["recent"] - 1
+    elif change == "moment":
+        values["series"]["information"]["moment"][0] = 1e150
+    elif change == "center":
+        values["series"]["center"] = 1e5
     else:
         next(one for one in values["series"]["effects"] if one["kind"] == "trend")["numbers"][-1] = 1e-308
-    with pytest.raises(ValueError, match="must not be negative|out of range"):
+    with pytest.raises(ValueError, match="must not be negative|out of range|no finite mean"):
         from_values(**values)

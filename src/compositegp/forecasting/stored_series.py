@@ -15,8 +15,9 @@ from compositegp.forecasting.timeline import Timeline
 from compositegp.kernels import check_covariances
 from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget
 from compositegp.storage import Fields
-from compositegp.validation import check_kernel
+from compositegp.validation import are_finite, check_kernel
 
+_LARGEST = 1e100  # of a mean: its square has to be a number
 _SHORTEST_SPAN = 0.5  # of a trend or a cycle, in steps
 _TRANSFORMS = {"none": IdentityTarget(), "log": LogTarget(), "sqrt": PowerTarget(0.5)}
 _PLAIN = (
@@ -124,7 +125,23 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
         raise ValueError("recent, mean squares of the latest errors, must not be negative")
     if found.names[-1:] != ["noise"] or not hasattr(found.parts["noise"], "noise_level"):
         raise ValueError("the last part of the kernel must be the noise")
+    _check_mean(found)
     return found
+
+
+def _check_mean(series: FittedSeries) -> None:
+    """The mean at the latest observations must be a value that the target can have: else forecasts are no numbers."""
+    with np.errstate(all="ignore"):
+        location = series.center + series.effects(series.grid.points) @ series.estimate.mean
+        known = ~np.isnan(series.grid.columns).any(axis=1)
+        values = series.transform.inverse(location[known])
+    there = np.concatenate([series.estimate.mean, location[known], values])
+    if not are_finite(there) or np.abs(there).max(initial=0.0) > _LARGEST:
+        raise ValueError("the coefficients of the effects give no finite mean at the latest observations")
+    try:
+        series.transform.forward(values)
+    except ValueError:
+        raise ValueError("the coefficients of the effects give a mean that the target cannot have") from None
 
 
 def _learned_until(value: Any, grid: Grid) -> int:
