@@ -38,7 +38,9 @@ _SHARE = (
 _ENOUGH = 300  # training points predicted near the data in any case
 _FEWEST_POINTS = 100  # with fewer training points than this the Gaussian is kept
 _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned at a larger distance too
-_NEAR_WEIGHT = 6.0  # in more columns a new row is as far from the data as they are from each other: such errors count
+_NEAR_WEIGHT = (
+    6.0  # in more columns a new row is as far from the data as they are from each other: such errors count
+)
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
 _MOST_HELD = 256  # observations that a training point is predicted from to learn errors: more change them little
