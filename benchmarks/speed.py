@@ -52,22 +52,22 @@ def load(task: str) -> real.Split | None:
 def measure(task: str) -> dict[str, float | str]:
     """One task in this process."""
     from compositegp import CompositeGPRegressor
-    from compositegp.estimators.fitted_model import FittedModel
+    from compositegp.prediction import nearest
 
     split = load(task)
     if split is None:
         return {}
     spent = {"calibration": 0.0}
-    tuned = FittedModel.tuned
+    calibrate = nearest.calibrate
 
     def timed(*arguments, **options):
         began = time.perf_counter()
         try:
-            return tuned(*arguments, **options)
+            return calibrate(*arguments, **options)
         finally:
             spent["calibration"] += time.perf_counter() - began
 
-    FittedModel.tuned = timed
+    nearest.calibrate = timed
     X_test, y_test = split.X_test[: TESTS.get(task)], split.y_test[: TESTS.get(task)]
     for _ in range(2):
         spent["calibration"] = 0.0
