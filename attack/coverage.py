@@ -83,8 +83,12 @@ def coverage(budget: Budget, rows: dict[str, Figures]) -> None:
 
 def interval(values: list[float]) -> tuple[float, float]:
     """The coverage that some data sets show, give or take its error."""
-    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 2 else np.inf
+    error = _standard_error(values)
     return float(np.mean(values) - _ERRORS * error), float(np.mean(values) + _ERRORS * error)
+
+
+def _standard_error(values: list[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 2 else np.inf
 
 
 def as_coverage_table(found: dict[str, list[float]]) -> str:
@@ -94,7 +98,8 @@ def as_coverage_table(found: dict[str, list[float]]) -> str:
         "|---|---|---:|---:|---:|---:|",
     ]
     lines += [
-        f"| {name} | {np.mean(values):.3f} | {min(values):.2f} | {len(values)} |" for name, values in found.items()
+        f"| {name} | {np.mean(values):.3f} ± {_standard_error(values):.3f} | {min(values):.2f} | {len(values)} |"
+        for name, values in found.items()
     ]
     return "\n".join(lines)
 
