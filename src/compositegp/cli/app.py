@@ -19,7 +19,7 @@ _EXIT_CODES = (
     "130 interrupted, 143 ended by SIGTERM."
 )
 
-_TIMES_PUT_OFF = 500  # at most this often, each time 10 ms, SIGTERM waits until joblib has started a process
+_TIMES_PUT_OFF = 500  # at most this often, each time 10 ms, SIGTERM waits until joblib has dealt with its processes
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -70,16 +70,18 @@ def _run(argv: list[str] | None) -> int:
 def _terminable() -> Iterator[None]:
     """Make SIGTERM an exception, so that processes that were started and temporary files do not stay behind.
 
-    Python drops an exception that is raised while an object is finalized, and a worker of joblib that is only half told
-    what it is prints a traceback: the signal is then sent once more, a little later.
+    Python drops an exception that is raised while an object is finalized. Where joblib deals with its processes, one
+    may leave a worker that is half told what it is, or a lock that is held. The signal is then sent once more, a little
+    later.
     """
     report = sys.unraisablehook
     patience = iter(range(_TIMES_PUT_OFF))
 
     def end(number: int, frame: FrameType | None) -> None:
-        if _starts_a_worker(frame) and next(patience, None) is not None:
+        if _manages_workers(frame) and next(patience, None) is not None:
             send_again()
         else:
+            threading.excepthook = lambda _: None  # what joblib's own thread finds when all is taken down
             raise SystemExit(128 + number)
 
     def send_if_dropped(dropped: "sys.UnraisableHookArgs") -> None:
@@ -106,11 +108,10 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _starts_a_worker(frame: FrameType | None) -> bool:
-    """Whether joblib is starting a process of its own in this frame or in one that it was called from."""
+def _manages_workers(frame: FrameType | None) -> bool:
+    """Whether joblib starts, feeds or ends its processes in this frame or in one that it was called from."""
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module.startswith("joblib.") and frame.f_code.co_name == "_ensure_executor_running":
+        if frame.f_globals.get("__name__", "").startswith("joblib.externals.loky"):
             return True
         frame = frame.f_back
     return False
