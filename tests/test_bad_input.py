@@ -1,10 +1,12 @@
 """A ValueError names the argument, what was found, and what to do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, WhiteKernel
 
-from compositegp import Composite, Linear, factorize, posterior, prior, project, segment
+from compositegp import Composite, CompositeGPRegressor, Linear, factorize, posterior, prior, project, segment
+from compositegp.forecasting import CompositeGPForecaster
 
 KERNEL = RBF(1.0) + WhiteKernel(0.1)
 X, Y, Z = np.arange(6.0).reshape(3, 2), np.arange(3.0), np.zeros((2, 2))
@@ -106,6 +108,21 @@ def test_bad_arguments_of_prior_segment_and_sample_are_named():
         segment(with_nan(X))
     with pytest.raises(ValueError, match="n_draws must be"):
         prior(KERNEL, Z).sample(0)
+
+
+def test_text_is_named_and_what_to_do_about_it():
+    text, good = np.array([["1"], ["north"], ["3"]], dtype=object), np.arange(3.0)[:, None]
+    model = CompositeGPRegressor(KERNEL, learning=None)
+    for call in (lambda: model.fit(text, Y), lambda: model.fit(good, Y).predict(text)):
+        with pytest.raises(ValueError, match=r"X has text where numbers should be.*'north'.*OneHotEncoder"):
+            call()
+    with pytest.raises(ValueError, match=r"y has text where numbers should be.*'north'"):
+        model.fit(good, text[:, 0])
+    times = pd.date_range("2024-01-01", periods=3, freq="h")
+    with pytest.raises(
+        ValueError, match=r"1 value\(s\) that are no numbers, the first 'north' at 2024-01-01 01:00"
+    ):
+        CompositeGPForecaster().fit(pd.Series(text[:, 0], times))
 
 
 def test_lists_frames_and_single_precision_are_numbers_too():

@@ -187,6 +187,16 @@ def test_simulated_fields_stay_gaussian():
         assert model.calibration_.is_gaussian
 
 
+def test_simulated_tables_stay_gaussian():
+    kernel = ConstantKernel(1.0) * Matern(1.5, nu=1.5) + WhiteKernel(0.1)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0, 2, size=(600, 4))
+        y = np.linalg.cholesky(kernel(X)) @ rng.normal(size=600)
+        model = CompositeGPRegressor(kernel, learning=None, prediction=Nearest(64)).fit(X, y)
+        assert model.calibration_.is_gaussian
+
+
 def test_the_number_of_neighbors_is_the_data_s_business():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 400, size=(4000, 1))

@@ -1,5 +1,7 @@
 """The arguments of fit and predict, checked like in scikit-learn; rows without a target are left out."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -64,7 +66,8 @@ def read_training(
         )
     functionals = _read_observed(estimator, X, reset)
     if functionals is None:
-        points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
+        with _numbers_in("X"):
+            points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
     else:
         points = functionals.centers
     targets = _own(read_targets(y), y)
@@ -159,9 +162,15 @@ def read_targets(y: ArrayLike) -> Floats:
     """Targets as a float64 array (n,) or (n, t). NaN and masked values are allowed, infinity is not."""
     if np.ma.isMaskedArray(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
-    values = check_array(
-        y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y", ensure_min_samples=1
-    )
+    with _numbers_in("y"):
+        values = check_array(
+            y,
+            ensure_2d=False,
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+            input_name="y",
+            ensure_min_samples=1,
+        )
     if values.ndim == 2 and values.shape[1] > 1:
         return np.ascontiguousarray(values)
     if values.ndim == 2:
@@ -171,6 +180,20 @@ def read_targets(y: ArrayLike) -> Floats:
             DataConversionWarning,
         )
     return np.ascontiguousarray(column_or_1d(values))
+
+
+@contextmanager
+def _numbers_in(name: str) -> Iterator[None]:
+    """Say which argument has text where numbers should be, and what to do."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("could not convert string"):
+            raise
+        raise ValueError(
+            f"{name} has text where numbers should be: {error}. Correct it or, if it is a category, encode it first, "
+            "for example by sklearn.preprocessing.OneHotEncoder."
+        ) from error
 
 
 def read_functionals(estimator: Any, X: Any) -> Functionals | None:
@@ -195,4 +218,5 @@ def read_functionals(estimator: Any, X: Any) -> Functionals | None:
 
 def read_points(estimator: Any, X: Any) -> Floats:
     """Test points, with the columns that the estimator was fitted to."""
-    return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64, order="C"))
+    with _numbers_in("X"):
+        return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64, order="C"))

@@ -254,7 +254,14 @@ def observe(
             f"the series must be a pandas Series with a DatetimeIndex; found {type(series).__name__}. Use "
             "pandas.Series(values, index=pandas.to_datetime(times))."
         )
-    frame = pd.DataFrame({"value": pd.to_numeric(series, errors="raise").astype(float)})
+    numbers = pd.to_numeric(series, errors="coerce").astype(float)
+    text = series[numbers.isna() & series.notna()]
+    if len(text):
+        raise ValueError(
+            f"the series has {len(text)} value(s) that are no numbers, the first {text.iloc[0]!r} at "
+            f"{text.index[0]}. Correct them, or mark them as not observed (NaN)."
+        )
+    frame = pd.DataFrame({"value": numbers})
     if extra is not None:
         if not isinstance(extra, pd.DataFrame) or not extra.index.equals(series.index):
             raise ValueError("the extra columns must be a pandas DataFrame with the same index as the series.")

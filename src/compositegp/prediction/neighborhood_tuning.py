@@ -38,9 +38,7 @@ _SHARE = (
 _ENOUGH = 300  # training points predicted near the data in any case
 _FEWEST_POINTS = 100  # with fewer training points than this the Gaussian is kept
 _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned at a larger distance too
-_NEAR_WEIGHT = (
-    6.0  # in more columns a new row is as far from the data as they are from each other: such errors count
-)
+_FAR_WEIGHT = 1 / 6  # in more columns, of errors farther from the data than a new row will be
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
 _MOST_HELD = 256  # observations that a training point is predicted from to learn errors: more change them little
@@ -194,8 +192,8 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
     for rows, skip, _, found in parts:
         # Of holes of `skip` observations there are no more than n / skip that do not overlap: errors are no more.
         weight = min(1.0, len(data.X) / (max(skip, 1) * len(rows)))
-        if skip == 0 and data.X.shape[1] > _FEW_COLUMNS:
-            weight = _NEAR_WEIGHT
+        if skip and data.X.shape[1] > _FEW_COLUMNS:
+            weight *= _FAR_WEIGHT
         noise = _noise(data, rows)
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
         variance = np.maximum(found.variance + noise, 1e-12 * total)
