@@ -197,6 +197,31 @@ class TestErrorScale:
         inside = np.abs(z) < found.factors(situation) * found.family.quantile(0.75)
         assert inside.mean() == pytest.approx(0.5, abs=0.02)
 
+    def test_the_scale_of_a_short_series_follows_errors_that_change_from_year_to_year(self, rng):
+        """Eight years teach it; the ninth is scored, with errors whose scale wanders by a fourth each year."""
+        years, block = 8, 12
+        timeline = Timeline.of(pd.date_range("2000-01-01", periods=4, freq="MS", tz="UTC"), None)
+        clock = Clock.at(timeline, np.arange(float((years + 1) * block)), dates_of([]))
+        steps = np.tile(1.0 + np.arange(block), years + 1)
+        known = np.arange((years + 1) * block) < years * block
+        gains = []
+        for _ in range(60):
+            truth = np.exp(np.cumsum(rng.normal(0, 0.25, size=years + 1)))
+            z = np.repeat(truth, block) * rng.normal(size=(years + 1) * block)
+            squares = (z.reshape(-1, block) ** 2).mean(axis=1)
+            recent = recent_squares(squares, np.full(years + 1, float(block)), float(block))[:-1]
+            situation = Situation(steps, clock, np.repeat(recent, block, axis=0))
+            past, ahead = (Situation(steps[rows], clock.take(rows), situation.recent[rows]) for rows in (known, ~known))
+            scores = []
+            for whole in (False, True):
+                found = ErrorScale.learn(
+                    z[known], past, block, sub_daily=False, yearly=False, limited=False, overlap=1.0, whole=whole
+                )
+                factors = found.factors(ahead)
+                scores.append(np.mean(found.family.logpdf(z[~known] / factors) - np.log(factors)))
+            gains.append(scores[1] - scores[0])
+        assert np.mean(gains) > 2 * np.std(gains) / np.sqrt(len(gains))
+
     def test_a_scale_known_from_few_errors_is_that_of_students_t(self, rng):
         """The next error, over the scale √(Σ z² / n) of n others, is inside its bands as often as it should be."""
         n, draws = 12, 20_000

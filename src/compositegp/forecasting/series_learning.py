@@ -355,6 +355,7 @@ def _calibrate(
         yearly=(places[-1] - places[0]) / task.rhythm.per_day > 300,
         limited=not isinstance(candidate.transform, IdentityTarget),
         overlap=overlap,
+        whole=task.is_whole,
     )
     spread = np.sqrt(forecasts.variance).ravel()[there] * scale.factors(situation)
     location = y[at][there] - forecasts.errors.ravel()[there]
