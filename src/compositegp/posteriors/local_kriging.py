@@ -52,6 +52,7 @@ _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _FEW_COLUMNS = 4  # up to this many columns test points that are close together share their neighbors
 _GROUP = 128  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
+_MANY, _CLOSER = 32, 0.25  # the same of a group of more test points than this: they may be near the rim of a gap
 _SMALLER = 2  # groups that are not close together are made this many times smaller, again and again
 # In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
 _SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
@@ -83,8 +84,8 @@ def announce_union(sites: int, near: int, count: int, size: int) -> None:
 
 
 def default_group_size(n_columns: int) -> int:
-    """Test points that may share their nearest observations: many where a few columns let them be close together."""
-    return _GROUP if n_columns <= _FEW_COLUMNS else 1
+    """Test points that share their nearest observations, about: many where few columns let them be close together."""
+    return _MANY if n_columns <= _FEW_COLUMNS else 1
 
 
 def nearest(
@@ -372,7 +373,7 @@ class NearestPredictor:
             np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
             for group, centre in zip(groups, centres, strict=True)
         ]
-        close = np.array(radii) <= _CLOSE * reach
+        close = np.array(radii) <= (_CLOSER if group_size > _MANY else _CLOSE) * reach
         far = [group for group, near in zip(groups, close, strict=True) if not near]
         return [group for group, near in zip(groups, close, strict=True) if near], np.concatenate([rows[:0], *far])
 
