@@ -309,7 +309,7 @@ def _continued(forecaster: CompositeGPForecaster, seen: Observed, made: _Made) -
     else:
         periods = [season.period for season in given_seasons(forecaster.seasons, timeline.step)]
     grid, _ = on_grid(seen.take(made.places < made.start - 0.5), timeline, forecaster.history)
-    steps = np.round(made.places[made.now]) - (grid.first + len(grid.values) - 1)
+    steps = np.round(made.places[made.now]).astype(np.int64) - (grid.first + len(grid.values) - 1)
     return continue_decomposition(grid.values, periods, steps)
 
 

@@ -2,8 +2,8 @@
 
 In order: the trend is a centered moving average over the longest season; each season is the mean of what is left at
 each of its phases; the series less its seasons is smoothed exponentially, about the mean slope of the trend; its last
-level, the slope and the seasons are continued. This is the classical decomposition with several seasons, a small relative
-of MSTL with exponential smoothing. It is exact for a line plus periodic functions.
+level, the slope and the seasons are continued. This is the classical decomposition with several seasons, a small
+relative of MSTL with exponential smoothing. It is exact for a line plus periodic functions.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.signal import fftconvolve, lfilter
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, Indices
 
 _CYCLES = 8  # of the longest season whose phases are averaged: patterns drift
 _FEWEST = 2  # of a season that is used
@@ -34,10 +34,12 @@ class Decomposition(NamedTuple):
     trend: Floats
     seasons: dict[int, Floats]
 
-    def seasonal(self, rows: Floats) -> Floats:
+    def seasonal(self, rows: Indices) -> Floats:
         """Sum of the seasons at some rows (n,), which may be beyond the last."""
-        at = np.asarray(rows, dtype=np.int64)
-        return sum((profile[at % period] for period, profile in self.seasons.items()), np.zeros(len(at)))
+        found = np.zeros(len(rows))
+        for period, profile in self.seasons.items():
+            found += profile[rows % period]
+        return found
 
 
 def decompose(values: Floats, periods: Sequence[int]) -> Decomposition:
@@ -77,7 +79,7 @@ def decompose(values: Floats, periods: Sequence[int]) -> Decomposition:
     return found
 
 
-def continue_decomposition(values: Floats, periods: Sequence[float], steps: Floats) -> Floats | None:
+def continue_decomposition(values: Floats, periods: Sequence[float], steps: Indices) -> Floats | None:
     """Forecast a series by its seasons, its mean slope and its smoothed level.
 
     Parameters
@@ -86,7 +88,7 @@ def continue_decomposition(values: Floats, periods: Sequence[float], steps: Floa
         One for each step; NaN where it is missing.
     periods : sequence of float
         Steps of the seasons; those that are too long for the series are left out.
-    steps : array of shape (m,)
+    steps : array of int, shape (m,)
         Steps after the last value, from 1.
 
     Returns
