@@ -87,6 +87,10 @@ SegmentRows = Annotated[
         "--segment", min=1, metavar="N", help="Rows to take in at a time; as many as the horizon has by default."
     ),
 ]
+LearnFlag = Annotated[
+    bool,
+    typer.Option("--learn", help="Let new rows also teach the kernel: a running average over each seven horizons."),
+]
 OwnHorizon = Annotated[
     str | None,
     typer.Option("--horizon", metavar="LENGTH", help="How far to forecast; the model's own horizon by default."),
