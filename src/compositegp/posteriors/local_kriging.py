@@ -50,9 +50,8 @@ WIDE_LIMIT = 4096
 _TASK_GROUPS = 16  # groups of test points in one parallel task
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _FEW_COLUMNS = 4  # up to this many columns test points that are close together share their neighbors
-_GROUP = 32  # test points that share their neighbors, at most
+_GROUP = 64  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
-_SMALLER = 4  # groups that are not close together are made this many times smaller
 # In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
 _SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
 _SHARING_LOSS = 0.001  # expected log score, in nats, that sharing may cost there
@@ -350,15 +349,15 @@ class NearestPredictor:
     def _groups(
         self, tests: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
     ) -> list[Indices]:
-        """Groups of test points (in length scales) that are close together: smaller ones where large ones are not."""
+        """Groups of test points (in length scales) that are close together: of half the size where they are not."""
         if np.isinf(close):
             return sorted(partition(tests, group_size), key=len, reverse=True)
         groups: list[Indices] = []
         rest = np.arange(len(tests))
-        for at_most in (group_size, group_size // _SMALLER):
-            if at_most > 1 and len(rest):
-                near, rest = self._close(tests, rest, size, at_most, n_jobs)
-                groups += near
+        while group_size > 1 and len(rest):
+            near, rest = self._close(tests, rest, size, group_size, n_jobs)
+            groups += near
+            group_size //= 2
         return sorted(groups, key=len, reverse=True) + list(rest[:, None])
 
     def _close(
@@ -489,7 +488,7 @@ def _surroundings(data: Observations, X: Array, Z: Floats, errors: Array, pivots
     if not isinstance(X, np.ndarray):
         return _surroundings_there(data, X, flat, errors, pivots, most)
     points = in_length_scales(data.kernel, X.reshape(-1, X.shape[-1])).reshape(*X.shape[:2], -1)
-    distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
+    distances = squared_distances(flat, points)
     if most < distances.shape[-1]:
         some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
         order = np.argsort(np.take_along_axis(distances, some, axis=-1), axis=-1, kind="stable")
