@@ -16,7 +16,7 @@ from compositegp.predictive import LogTarget
 from compositegp.spatial.description import describe
 from compositegp.spatial.families import map_kernels
 
-_NATS = 0.005  # log score a cell that errors of hyper-parameters may cost
+_NATS = 0.005  # log score that errors of hyper-parameters may cost a cell (benchmarks/results/maps.md)
 
 
 @dataclass(frozen=True, eq=False)
