@@ -72,7 +72,7 @@ def run_compositegp(split: Split, lonlat: bool) -> dict[str, float]:
 
     names = ["lon", "lat"] if lonlat else ["x", "y"]
     frame = pd.DataFrame(split.X, columns=names).assign(value=split.y)
-    model, _ = learn_stations(frame, target="value", n_jobs=-1)
+    model, _ = learn_stations(frame, target="value")
     return scored(model.regressor.predict_distribution(split.X_test), split.y_test)
 
 
@@ -80,7 +80,7 @@ def run_fill(split: Split, lonlat: bool) -> dict[str, float]:
     """The same for places that are the cells of a raster: the model of `fill`, which sees its gaps."""
     from compositegp.spatial import learn_raster
 
-    model = learn_raster(image_of(split), n_jobs=-1)
+    model = learn_raster(image_of(split))
     return scored(model.regressor.predict_distribution(split.X_test), split.y_test)
 
 
@@ -318,7 +318,7 @@ def raster(folder: str) -> None:
     from compositegp.spatial import fill
 
     data = xr.open_zarr(f"{folder}/in.zarr", consolidated=False)
-    filled = fill(data, "field", prediction=Nearest(64), quantiles=(), n_jobs=-1)
+    filled = fill(data, "field", prediction=Nearest(64), quantiles=())
     with dask.config.set(scheduler="threads", num_workers=2):
         filled.to_zarr(f"{folder}/out.zarr", consolidated=False)
     if bool(xr.open_zarr(f"{folder}/out.zarr", consolidated=False)["mean"].isnull().any().compute()):

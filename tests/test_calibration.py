@@ -10,7 +10,7 @@ from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.means import NormalEquations, fit_random_effects
 from compositegp.posteriors import NearestPredictor, Precision, predict_prefixes
 from compositegp.posteriors.local_kriging import _Sharing
-from compositegp.prediction.neighborhood_tuning import exact_held_out_predictions
+from compositegp.prediction.neighborhood_tuning import NeighborCurve, exact_held_out_predictions
 from compositegp.predictive import Calibration
 from compositegp.simulate import stationary_field
 
@@ -208,6 +208,15 @@ def test_the_number_of_neighbors_is_the_data_s_business():
     smooth.fit(X, X.sum(axis=1) + 0.3 * rng.normal(size=3000))
     assert smooth.neighbor_curve_.smallest() >= 512
     assert (np.diff(smooth.neighbor_curve_.loss, axis=1) <= 1e-9).all()  # more neighbors never lose under the model
+
+
+def test_more_neighbors_than_usual_are_for_where_test_points_will_be():
+    numbers, loss = np.array([256, 512, 1024]), np.array([[0.02, 0.01, 0.0], [0.09, 0.03, 0.0]])
+    table = NeighborCurve(numbers, np.array([0, 64]), loss)  # whose new rows are as near to others as these are
+    assert table.smallest() == 512
+    field = NeighborCurve(numbers, np.array([0, 512]), loss)  # with gaps to fill
+    assert field.smallest() == 1024
+    assert NeighborCurve(numbers, np.array([0, 64]), 3 * loss).smallest() == 1024
 
 
 class TestAMeanThatVaries:

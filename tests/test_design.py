@@ -193,7 +193,7 @@ def test_work_grows_as_it_should():
     assert flops(plain(512), 10**5, 1, 1) > 3 * flops(plain(256), 10**5, 1, 1)
     local = Plan("nearest", n_neighbors=256)
     assert flops(local, 10**6, 800, 128) == flops(local, 10**5, 800, 128)
-    assert flops(local, 10**5, 1600, 128) == 2 * flops(local, 10**5, 800, 128)
+    assert flops(local, 10**5, 1280, 128) == 2 * flops(local, 10**5, 640, 128)
 
 
 def test_plans_that_do_not_fit_the_data_are_left_out():

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +14,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import CompositeGPRegressor, Nearest, OnColumns, OnSphere
 from compositegp.cli.app import main
-from compositegp.spatial import fill, learn_raster, open_raster, write_raster
+from compositegp.spatial import fill, filling, learn_raster, open_raster, write_raster
 from compositegp.spatial.grid import grid_of
 from compositegp.spatial.tiles import Blocks, blocks_of, bounding_window, cells_in, count_observed, tiles_of
 
@@ -156,9 +157,21 @@ class TestTiles:
         assert lazy["mean"].chunks is not None
         xr.testing.assert_identical(lazy.compute(scheduler="synchronous"), fill(gappy, model=model))
 
-    def test_any_number_of_processes_gives_the_same_bits(self, large):
+    @pytest.mark.usefixtures("two_blas_threads")
+    def test_any_number_of_processes_and_threads_gives_the_same_bits(self, large):
         _, gappy, model = large
-        xr.testing.assert_identical(fill(gappy, model=model, n_jobs=2), fill(gappy, model=model))
+        one_by_one = fill(gappy, model=model, n_jobs=1)
+        xr.testing.assert_identical(fill(gappy, model=model, n_jobs=2), one_by_one)
+        xr.testing.assert_identical(fill(gappy, model=model), one_by_one)
+        with joblib.parallel_config("threading", n_jobs=2):
+            xr.testing.assert_identical(fill(gappy, model=model), one_by_one)
+
+    @pytest.mark.usefixtures("two_blas_threads")
+    def test_an_error_on_a_thread_is_raised(self, large, monkeypatch):
+        _, gappy, model = large
+        monkeypatch.setattr(filling, "_predict", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            fill(gappy, model=model)
 
     def test_windows_hold_the_nearest_observations(self):
         """Of every cell of a tile; on the sphere also across the date line and around a pole."""

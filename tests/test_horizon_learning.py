@@ -211,7 +211,9 @@ class TestErrorScale:
             squares = (z.reshape(-1, block) ** 2).mean(axis=1)
             recent = recent_squares(squares, np.full(years + 1, float(block)), float(block))[:-1]
             situation = Situation(steps, clock, np.repeat(recent, block, axis=0))
-            past, ahead = (Situation(steps[rows], clock.take(rows), situation.recent[rows]) for rows in (known, ~known))
+            past, ahead = (
+                Situation(steps[rows], clock.take(rows), situation.recent[rows]) for rows in (known, ~known)
+            )
             scores = []
             for whole in (False, True):
                 found = ErrorScale.learn(

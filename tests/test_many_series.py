@@ -1,5 +1,6 @@
 """Many series of one table: each alone, what they learn from each other, and failures that stop nothing."""
 
+import importlib.util
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ from command_line import command
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 
-from compositegp.forecasting import CompositeGPForecaster, backtest, backtest_many, fit_many
+from compositegp.forecasting import CompositeGPForecaster, aggregate_forecast, backtest, backtest_many, fit_many
 from compositegp.forecasting.horizon_terms import Geometry, covariances, cut_windows
 from compositegp.forecasting.memory import learn_memory
 from compositegp.forecasting.shared_learning import Member, common_thetas, variances_of
@@ -229,12 +230,50 @@ class TestCommand:
         assert code == 0
         assert "3 series forecast" in out
 
+    def test_averages_and_one_page_of_all_series(self, table, tmp_path):
+        wrong = pd.DataFrame({"unique_id": "<i>wrong</i>", "ds": table["ds"][:200], "y": 1.0})
+        named = table.replace({"unique_id": {"b": "</script><b>"}})
+        pd.concat([wrong, named]).to_csv(tmp_path / "table.csv", index=False)
+        code, out, _ = command(
+            "forecast", tmp_path / "table.csv", *self.OPTIONS, "--out", tmp_path, "--backtest", 2, "--report",
+            "--aggregate", "day", "--json", "--save", tmp_path / "models",
+        )  # fmt: skip
+        assert code == 3
+        results = json.loads(out)
+        assert set(results["files"]) == {"table", "averages", "backtest", "report", "models"}
+        averages = pd.read_csv(tmp_path / "forecast_by_day.csv", parse_dates=["day"])
+        model = CompositeGPForecaster.load(tmp_path / "models" / "c.cgp")
+        own = averages[averages["unique_id"] == "c"].set_index("day").drop(columns="unique_id")
+        expected = aggregate_forecast(model, "12h", "day")
+        pd.testing.assert_frame_equal(own, expected, check_freq=False, check_index_type=False, rtol=1e-8)
+        assert len(results["averages"]) == len(averages)
+        page = (tmp_path / "report.html").read_text()
+        if importlib.util.find_spec("plotly") is not None:
+            from plotly.offline import get_plotlyjs
+
+            assert page.count(get_plotlyjs()) == 1
+            page = page.replace(get_plotlyjs(), "")
+            figures = json.loads(page.split("const figures = ")[1].split(";\nconst options")[0])
+            assert [list(one) for one in figures] == [["forecast", "backtest"]] * 3
+        assert "http" not in page
+        assert "</script><b>" not in page  # text stays text
+        assert "<i>wrong</i>" not in page
+        assert page.count('<section class="series"') == 3
+        assert page.count("<option") == 3
+        assert page.count("<h3>Averages by day</h3>") == 3
+        assert page.count("<h3>Backtest</h3>") == 3
+        for words in (
+            "&lt;i&gt;wrong&lt;/i&gt;: the series is constant",
+            "RMSE, seasonal naive",
+            "RMSE, decomposition",
+        ):
+            assert words in page
+
     @pytest.mark.parametrize(
         ("change", "options", "code", "message"),
         [
             (lambda t: t.assign(y=1.0), (), 1, "none of 3 series could be forecast"),
             (lambda t: t.assign(unique_id=None), (), 1, "has no row with a name"),
-            (lambda t: t, ("--report",), 2, "--series writes one table"),
             (lambda t: t.rename(columns={"unique_id": "id"}), (), 1, "has no column 'unique_id'"),
         ],
     )

@@ -8,6 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 from test_means import linear, universal_kriging
 
 from compositegp import Composite, Estimated, nearest, posterior
+from compositegp.composite import Observations
+from compositegp.posteriors import NearestPredictor
 
 KERNEL = 1.5 * Matern([0.5, 2.0], nu=1.5) + WhiteKernel(0.2)
 
@@ -45,6 +47,24 @@ def test_more_observations_are_never_less_certain(problem):
     assert (np.diff(variances, axis=0) < 1e-12).all()
     grouped = nearest(KERNEL, X, y, Z, group_size=5, n_neighbors=40)
     assert (grouped.variance > variances[-1] - 1e-12).all()
+
+
+def test_points_share_observations_only_where_that_costs_next_to_nothing(rng):
+    """Cells of a lattice with a large gap and single ones missing: expected log score against each cell alone."""
+    rows, columns = np.mgrid[0:45, 0:45]
+    missing = (rng.uniform(size=rows.shape) < 0.05) | ((rows - 22) ** 2 + (columns - 20) ** 2 < 150)
+    places = np.stack([columns, rows], axis=-1) * 0.1
+    X, Z, kernel = places[~missing], places[missing], Matern(2.0, nu=0.5) + WhiteKernel(0.01)
+    data = Observations.checked(kernel, X, np.sin(X).sum(axis=1), mean=None, noise_variance=None)
+    predictor = NearestPredictor(data)
+    alone, shared = (predictor.predict(Z, 256, size).variance + 0.01 for size in (1, None))
+    losses = 0.5 * np.log(shared / alone)
+    assert losses.mean() < 2e-3
+    assert losses.max() < 0.08
+    tasks = predictor._tasks(Z, 256, predictor._sharing(Z, 256, None, None), None)
+    groups = [group for some in tasks for own, _ in some for group in own]
+    assert sorted(np.concatenate(groups)) == list(range(len(Z)))
+    assert len(groups) < len(Z) / 8
 
 
 def test_estimated_coefficients_are_universal_kriging(problem):

@@ -188,3 +188,18 @@ def test_crps_of_long_tails_behind_a_transform_is_the_monte_carlo_one(df, forwar
     draws = inverse(0.5 + found.scale[0] * stats.t(df).rvs(400_000, random_state=0))
     expected = np.abs(draws - 1.0).mean() - 0.5 * np.abs(draws[::2] - draws[1::2]).mean()
     assert found.crps(np.array([1.0]))[0] == pytest.approx(expected, rel=0.02)
+
+
+def test_crps_where_a_transformer_does_not_reach_the_tails():
+    limited = FunctionTransformer(np.asarray, lambda z: np.where(np.abs(z) < 3, z, np.nan), check_inverse=False)
+
+    def crps(scale):
+        found = PredictiveDistribution(np.zeros(1), np.array([scale]), TransformedTarget(limited))
+        return found.crps(np.array([0.4]))[0]
+
+    for scale, close in ((0.6, 1e-4), (1.0, 0.02)):  # values beyond the limits are met once in millions; 3 in 1,000
+        assert crps(scale) == pytest.approx(
+            PredictiveDistribution(0 * LOCATION, scale + 0 * SCALE).crps(0 * LOCATION + 0.4)[0], rel=close
+        )
+    with pytest.raises(ValueError, match="has no inverse"):
+        crps(1.5)  # 1 in 20

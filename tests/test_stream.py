@@ -92,6 +92,15 @@ def test_forecasts_are_those_of_the_forecaster(model, tmp_path):
     np.testing.assert_allclose([row["mean"] for row in lines[-1]["forecast"]], expected.predict("6h")["mean"])
 
 
+def test_with_learn_a_stream_is_an_update_that_learns(model, trained, tmp_path):
+    new = values(24 * 14, PERIODS)
+    done = run(model, "--learn", write(tmp_path / "new.csv", new))
+    assert done.returncode == 0, done.stderr
+    found, before = CompositeGPForecaster.load(model), CompositeGPForecaster.load(trained)
+    assert_same_forecast(found, before.update(new, learn=True))
+    np.testing.assert_array_equal(found.kernel_.theta, before.kernel_.theta)
+
+
 def test_standard_input_without_a_header_and_a_last_part_segment(model):
     new = values(8, PERIODS)
     done = run(model, "--segment", 5, text=new.to_csv(header=False))
@@ -481,13 +490,14 @@ def test_rotation_sigterm_and_a_pipe_lose_no_row(model, trained, tmp_path):
     assert_same_forecast(CompositeGPForecaster.load(model), CompositeGPForecaster.load(trained).update(new))
 
 
-def test_killed_at_random_it_resumes_as_if_nothing_had_been(model, trained, tmp_path):
+@pytest.mark.parametrize("options", [[], ["--learn"]])
+def test_killed_at_random_it_resumes_as_if_nothing_had_been(model, trained, tmp_path, options):
     path = write(tmp_path / "new.csv", values(6 * 100, PERIODS))
     random.seed(0)
     kills = 0
     for _ in range(4):
         process = subprocess.Popen(
-            [*PROGRAM, model, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*PROGRAM, model, path, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         for _ in range(random.randint(1, 20)):
             if not process.stdout.readline():
@@ -498,11 +508,15 @@ def test_killed_at_random_it_resumes_as_if_nothing_had_been(model, trained, tmp_
         kills += process.returncode == -signal.SIGKILL
         assert CompositeGPForecaster.load(model)  # whole at every moment
     assert kills >= 3
-    done = run(model, path)
+    done = run(model, path, *options)
     assert done.returncode == 0
     straight = Path(shutil.copy(trained, tmp_path / "straight.cgp"))
-    run(straight, path)
-    assert_same_forecast(*(CompositeGPForecaster.load(file) for file in (model, straight)))
+    run(straight, path, *options)
+    found, expected = (CompositeGPForecaster.load(file) for file in (model, straight))
+    assert_same_forecast(found, expected)
+    np.testing.assert_array_equal(found.kernel_.theta, expected.kernel_.theta)
+    changed = found.kernel_.theta != CompositeGPForecaster.load(trained).kernel_.theta
+    assert changed.any() == bool(options)
     # What a killed write left behind goes at the next start.
     assert {file.name for file in tmp_path.iterdir()} == {"model.cgp", "new.csv", "straight.cgp"}
 

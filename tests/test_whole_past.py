@@ -8,7 +8,14 @@ from scipy.stats import multivariate_normal
 
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.forecasting.horizon_terms import covariances
-from compositegp.forecasting.memory import Memory, _places_of_theta, learn_memory, sum_of, whole_kernel
+from compositegp.forecasting.memory import (
+    Memory,
+    _places_of_theta,
+    learn_memory,
+    prior_precision,
+    sum_of,
+    whole_kernel,
+)
 from compositegp.forecasting.series_learning import _forecasts_of_earlier_kernels
 from compositegp.forecasting.whole_past import WholePast
 
@@ -81,7 +88,7 @@ def test_a_missing_value_tells_nothing(past, kernel):
 
 
 def test_the_prior_keeps_learning_near_its_start(past, kernel):
-    tight = learn_memory(kernel, [past], freedom=1e-3).kernel
+    tight = learn_memory(kernel, [past], precision=prior_precision(kernel, 1e-3)).kernel
     np.testing.assert_allclose(tight.theta, kernel.theta, atol=0.05)
     free = learn_memory(kernel, [past]).kernel
     k = [covariances(one, SIZE) for one in (free, kernel)]

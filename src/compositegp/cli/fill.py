@@ -18,7 +18,7 @@ from compositegp.cli.map_options import (
     SphereChoice,
     sphere_of,
 )
-from compositegp.cli.options import Jobs, JsonFlag, LogFlag
+from compositegp.cli.options import JobsOrThreads, JsonFlag, LogFlag
 from compositegp.cli.output import Output, note, require_packages
 from compositegp.progress import ProgressBar
 
@@ -57,7 +57,7 @@ def run(
     latent: Latent = False,
     report: ReportFile = None,
     as_json: JsonFlag = False,
-    jobs: Jobs = -1,
+    jobs: JobsOrThreads = None,
 ) -> None:
     """Fill the gaps of a raster, with error bars.
 

@@ -156,13 +156,11 @@ def run(
         n_jobs=jobs,
     )
     if series is not None:
-        if report or aggregate is not None:
-            raise UsageError("--series writes one table of all series: leave out --report and --aggregate.")
         from compositegp.cli.forecast_many import ManyForecasts, forecast_many
         from compositegp.cli.series_files import read_many_series
 
         table = read_many_series(file, series, time, target, extra or [], text_format, times)
-        asked = ManyForecasts(horizon, quantiles, backtest, share, out, save, as_json, jobs)
+        asked = ManyForecasts(horizon, quantiles, backtest, share, out, save, as_json, jobs, report, aggregate)
         forecast_many(model, table, asked, file, future if extra else None)
         return
     read = read_series(file, time, target, extra or [], text_format, times)

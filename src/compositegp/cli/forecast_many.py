@@ -1,6 +1,8 @@
 """compositegp forecast --series: many series of one table, a model for each."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -11,7 +13,7 @@ import typer
 from compositegp.cli.output import CommandError, Output, note
 from compositegp.cli.resources import check_model_file, check_output_folder, saving
 from compositegp.cli.series_files import ManySeriesFile, read_many_futures
-from compositegp.forecasting import CompositeGPForecaster, ManySeries, backtest_many, fit_many
+from compositegp.forecasting import CompositeGPForecaster, ManyBacktests, ManySeries, backtest_many, fit_many
 from compositegp.progress import ProgressBar
 from compositegp.storage import write_atomically
 
@@ -36,6 +38,10 @@ class ManyForecasts(NamedTuple):
         Folder for the models.
     as_json : bool
     jobs : int
+    report : bool
+        Whether one HTML page of all series is written.
+    aggregate : str or None
+        Period of the calendar whose averages are forecast too.
     """
 
     horizon: str
@@ -46,6 +52,29 @@ class ManyForecasts(NamedTuple):
     save: Path | None
     as_json: bool
     jobs: int
+    report: bool = False
+    aggregate: str | None = None
+
+
+class _Results(NamedTuple):
+    """Tables of all series; those that were not asked for are None."""
+
+    forecast: pd.DataFrame
+    averages: pd.DataFrame | None
+    backtests: ManyBacktests | None
+    failures: dict[Any, str]
+
+    @property
+    def own_scores(self) -> pd.DataFrame | None:
+        """Scores of our forecasts, a row for each series, beside the errors of simple ones."""
+        if self.backtests is None:
+            return None
+        scores = self.backtests.scores
+        own = scores.xs("compositegp, mean", level="method").copy()
+        for simple in ("seasonal naive", "decomposition"):
+            if simple in scores.index.get_level_values("method"):
+                own[f"RMSE, {simple}"] = scores.xs(simple, level="method")["RMSE"]
+        return own
 
 
 def forecast_many(
@@ -63,12 +92,12 @@ def forecast_many(
         Files that are read, which are not overwritten.
     """
     columns = {"id_col": read.series, "time_col": read.time, "target_col": read.target}
-    check_output_folder(
-        asked.out, ["forecast.csv", *(["backtest.csv"] if asked.n_backtests else [])], [file, future]
-    )
+    names = ["forecast.csv", *(["backtest.csv"] if asked.n_backtests else [])]
+    names += [f"forecast_by_{asked.aggregate}.csv"] if asked.aggregate is not None else []
+    check_output_folder(asked.out, [*names, *(["report.html"] if asked.report else [])], [file, future])
     paths = {} if asked.save is None else _model_files(asked.save, read, [file, future])
     future_columns = None if future is None else read_many_futures(future, read)
-    scores, failures = None, {}
+    done, failures = None, {}
     if asked.n_backtests:
         with ProgressBar("scoring forecasts") as progress:
             done = backtest_many(
@@ -83,32 +112,104 @@ def forecast_many(
                 n_jobs=asked.jobs,
                 report=progress,
             )
-        scores = done.scores
         failures = {name: f"no backtest: {reason}" for name, reason in done.failures.items()}
     with ProgressBar("learning") as progress:
         fitted = fit_many(model, read.table, share=asked.share, n_jobs=asked.jobs, report=progress, **columns)
     failures |= fitted.failures
-    tables = []
-    for name, found in fitted.predict_each(asked.horizon, asked.quantiles, future_columns):
-        if isinstance(found, ValueError):
-            failures[name] = str(found)
-        else:
-            tables.append(found)
+    tables = _tables(fitted.predict_each(asked.horizon, asked.quantiles, future_columns), failures)
     if not tables:
         name, reason = next(iter(failures.items()))
         raise CommandError(f"none of {len(failures)} series could be forecast. The first, {name!r}: {reason}")
-    forecast = pd.concat(tables, ignore_index=True)
-    files = {"table": asked.out / "forecast.csv"}
-    write_atomically(files["table"], forecast.to_csv(index=False, float_format="%.10g").encode())
-    if scores is not None:
-        files["backtest"] = asked.out / "backtest.csv"
-        write_atomically(files["backtest"], scores.to_csv(float_format="%.10g").encode())
+    averages = []
+    if asked.aggregate is not None:
+        made = fitted.aggregate_each(asked.horizon, asked.aggregate, asked.quantiles, future_columns)
+        averages = _tables(made, failures, "no averages: ")
+    results = _Results(
+        pd.concat(tables, ignore_index=True),
+        pd.concat(averages, ignore_index=True) if averages else None,
+        done,
+        failures,
+    )
+    files = _write(results, fitted, read, asked)
     if asked.save is not None:
         files["models"] = asked.save
         _save(fitted, paths, read, asked.horizon)
-    _print(forecast, scores, failures, fitted, files, asked.as_json)
+    _print(results, fitted, files, asked.as_json)
     if failures:
         raise typer.Exit(SOME_FAILED)
+
+
+def _tables(
+    made: Iterator[tuple[Any, pd.DataFrame | ValueError]], failures: dict[Any, str], what: str = ""
+) -> list[pd.DataFrame]:
+    """The tables of series that have one; `failures` gets what is wrong with the others."""
+    found = []
+    for name, table in made:
+        if isinstance(table, ValueError):
+            failures[name] = f"{what}{table}"
+        else:
+            found.append(table)
+    return found
+
+
+def _write(results: _Results, fitted: ManySeries, read: ManySeriesFile, asked: ManyForecasts) -> dict[str, Path]:
+    """Write the tables and, if it was asked for, the HTML page; return the files by their names."""
+    files = {"table": asked.out / "forecast.csv"}
+    write_atomically(files["table"], results.forecast.to_csv(index=False, float_format="%.10g").encode())
+    if results.averages is not None:
+        files["averages"] = asked.out / f"forecast_by_{asked.aggregate}.csv"
+        write_atomically(files["averages"], results.averages.to_csv(index=False, float_format="%.10g").encode())
+    if results.backtests is not None:
+        files["backtest"] = asked.out / "backtest.csv"
+        write_atomically(files["backtest"], results.backtests.scores.to_csv(float_format="%.10g").encode())
+    if asked.report:
+        if find_spec("plotly") is None:
+            note("the pictures of the page are static; pip install 'compositegp[report]' makes them interactive")
+        files["report"] = asked.out / "report.html"
+        page = _page(results, fitted, read, asked)
+        write_atomically(files["report"], page.encode())
+    return files
+
+
+def _page(results: _Results, fitted: ManySeries, read: ManySeriesFile, asked: ManyForecasts) -> str:
+    """The HTML page of all series that have a forecast."""
+    from compositegp.cli.many_report import SeriesResults, render_many_report
+
+    def by_series(table: pd.DataFrame | None, time: str) -> dict[Any, pd.DataFrame]:
+        if table is None:
+            return {}
+        parts = table.groupby(read.series, sort=False)
+        return {name: part.drop(columns=read.series).set_index(time) for name, part in parts}
+
+    forecasts, known = by_series(results.forecast, read.time), by_series(read.table, read.time)
+    averages = by_series(results.averages, str(asked.aggregate))
+    errors = by_series(None if results.backtests is None else results.backtests.forecasts, read.time)
+    pages, rows = [], {}
+    for name, forecast in forecasts.items():
+        model, history = fitted.models[name], known[name][read.target].sort_index()
+        zone = forecast.index.tz
+        pages.append(
+            SeriesResults(
+                str(name),
+                history if zone is None else history.tz_convert(zone),
+                forecast,
+                model.describe(),
+                model.notes_,
+                results.backtests.scores.loc[name] if results.backtests is not None and name in errors else None,
+                errors.get(name),
+                averages.get(name),
+            )
+        )
+        rows[name] = {
+            "mean over the horizon": forecast["mean"].mean(),
+            "lowest q0.025": forecast["q0.025"].min(),
+            "highest q0.975": forecast["q0.975"].max(),
+        }
+    overview = pd.DataFrame(rows).T.rename_axis(read.series)
+    if results.own_scores is not None:
+        overview = overview.join(results.own_scores)
+    title = f"{read.target}: the next {asked.horizon} of {len(pages)} series"
+    return render_many_report(title, overview, pages, results.failures)
 
 
 def _model_files(folder: Path, read: ManySeriesFile, inputs: list[Path | None]) -> dict[Any, Path]:
@@ -138,26 +239,21 @@ def _save(fitted: ManySeries, paths: dict[Any, Path], read: ManySeriesFile, hori
             )
 
 
-def _print(
-    forecast: pd.DataFrame,
-    scores: pd.DataFrame | None,
-    failures: dict[Any, str],
-    fitted: ManySeries,
-    files: dict[str, Path],
-    as_json: bool,
-) -> None:
+def _print(results: _Results, fitted: ManySeries, files: dict[str, Path], as_json: bool) -> None:
     """Print the results for people or for programs, and what failed on standard error."""
+    failures, forecast, own = results.failures, results.forecast, results.own_scores
     for name, reason in failures.items():
         note(f"series {name!r}: {reason}")
     with Output(as_json) as output:
         output.frame(forecast.set_index(fitted.id_col), fitted.id_col)
-        if scores is not None:
-            own = scores.xs("compositegp, mean", level="method").copy()
-            if "seasonal naive" in scores.index.get_level_values("method"):
-                own["RMSE, seasonal naive"] = scores.xs("seasonal naive", level="method")["RMSE"]
+        if results.averages is not None:
+            output.line(f"\naverages by {results.averages.columns[1]}:")
+            output.frame(results.averages.set_index(fitted.id_col), fitted.id_col)
+            output.result("averages", results.averages)
+        if results.backtests is not None and own is not None:
             output.line()
             output.frame(own, "backtest")
-            output.result("backtest", scores)
+            output.result("backtest", results.backtests.scores)
         failed = f", {len(failures)} with a failure (see above)" if failures else ""
         shared = f"; {fitted.n_shared} learned from the others" if fitted.n_shared else ""
         output.line(f"\n{forecast[fitted.id_col].nunique()} series forecast{shared}{failed}")

@@ -1,10 +1,12 @@
 """HTML pages that refer to nothing outside of them: their templates, tables and pictures."""
 
 import base64
+import json
 from typing import Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from compositegp.cli.output import format_number
 
@@ -36,3 +38,16 @@ def render_page(template: str, **content: Any) -> str:
 def encoded(picture: bytes) -> str:
     """A picture as text in base64, as a page holds it."""
     return base64.b64encode(picture).decode()
+
+
+def in_script(content: Any) -> Markup:
+    """A figure, or figures, as JSON inside a script element, which no text in it can end."""
+    text = json.dumps(content).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(text)
+
+
+def plotly_code() -> Markup:
+    """The code of Plotly, which becomes part of a page."""
+    from plotly.offline import get_plotlyjs
+
+    return Markup(get_plotlyjs())

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from compositegp.cli.map_options import Above, Covariates, Latent, Quantiles, Samples, SphereChoice, sphere_of
-from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, LogFlag, Separator
+from compositegp.cli.options import Decimal, Encoding, JobsOrThreads, JsonFlag, LogFlag, Separator
 from compositegp.cli.output import Output, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
 
@@ -54,7 +54,7 @@ def run(
     decimal: Decimal = None,
     encoding: Encoding = None,
     as_json: JsonFlag = False,
-    jobs: Jobs = -1,
+    jobs: JobsOrThreads = None,
 ) -> None:
     """Map values at stations to a grid, with error bars.
 

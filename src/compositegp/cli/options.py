@@ -16,7 +16,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _checked_jobs(jobs: int) -> int:
+def _checked_jobs(jobs: int | None) -> int | None:
     if jobs == 0:
         raise UsageError("--jobs must be a number of processes, or -1 for every core; found 0.")
     return jobs
@@ -28,6 +28,15 @@ VersionFlag = Annotated[
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Jobs = Annotated[
     int, typer.Option("--jobs", metavar="N", help="Processes to use; -1 uses every core.", callback=_checked_jobs)
+]
+JobsOrThreads = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Processes to use; -1 uses every core. Without it, threads on every core.",
+        callback=_checked_jobs,
+    ),
 ]
 # Every verb takes --json and --jobs, also where they change nothing, so that a script can give them to all.
 UnusedJsonFlag = Annotated[bool, typer.Option("--json", hidden=True)]
@@ -77,6 +86,10 @@ SegmentRows = Annotated[
     typer.Option(
         "--segment", min=1, metavar="N", help="Rows to take in at a time; as many as the horizon has by default."
     ),
+]
+LearnFlag = Annotated[
+    bool,
+    typer.Option("--learn", help="Let new rows also teach the kernel: a running average over each seven horizons."),
 ]
 OwnHorizon = Annotated[
     str | None,

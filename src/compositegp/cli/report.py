@@ -1,14 +1,12 @@
 """One HTML page about a forecast, with everything in it."""
 
-import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 
-from compositegp.cli.html_page import HtmlTable, encoded, render_page
+from compositegp.cli.html_page import HtmlTable, encoded, in_script, plotly_code, render_page
 from compositegp.plotting import backtest_figure, draw_backtest, draw_parts, forecast_figure, parts_figure
 
 
@@ -67,8 +65,8 @@ def render_report(
         "report.html",
         title=title,
         picture=encoded(picture),
-        figures={name: _in_script(figure) for name, figure in figures.items()},
-        plotly=_plotly() if figures else None,
+        figures={name: in_script(figure) for name, figure in figures.items()},
+        plotly=plotly_code() if figures else None,
         errors=None if errors is None else encoded(draw_backtest(errors)),
         forecast=HtmlTable.of(forecast, "time"),
         parts=None if parts is None else encoded(draw_parts(parts, title)),
@@ -78,16 +76,3 @@ def render_report(
         notes=notes or ["no gaps, no duplicates, no missing values"],
         cost=cost.splitlines(),
     )
-
-
-def _in_script(figure: dict[str, Any]) -> Markup:
-    """A figure as JSON inside a script element, which no text in it can end."""
-    text = json.dumps(figure).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return Markup(text)
-
-
-def _plotly() -> Markup:
-    """The code of Plotly, which becomes part of the page."""
-    from plotly.offline import get_plotlyjs
-
-    return Markup(get_plotlyjs())

@@ -11,6 +11,7 @@ from compositegp.cli.options import (
     Decimal,
     Encoding,
     FutureColumns,
+    LearnFlag,
     MaxGap,
     OwnHorizon,
     SegmentRows,
@@ -42,6 +43,7 @@ def run(
     ] = 8000,
     segment: SegmentRows = None,
     horizon: OwnHorizon = None,
+    learn: LearnFlag = False,
     max_gap: MaxGap = None,
     future: FutureColumns = None,
     separator: Separator = None,
@@ -63,7 +65,7 @@ def run(
         from compositegp.cli.stream_run import StreamOptions, run_stream
 
         options = StreamOptions(
-            segment, horizon, max_gap, future, separator, decimal, encoding, dayfirst, time_format
+            segment, horizon, learn, max_gap, future, separator, decimal, encoding, dayfirst, time_format
         )
         with LivePage(host, port, title=model.stem) as page:
             note(f"the page is at {page.url}")

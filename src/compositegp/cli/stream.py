@@ -11,6 +11,7 @@ from compositegp.cli.options import (
     Decimal,
     Encoding,
     FutureColumns,
+    LearnFlag,
     MaxGap,
     OwnHorizon,
     SegmentRows,
@@ -40,6 +41,7 @@ def run(
     ] = False,
     segment: SegmentRows = None,
     horizon: OwnHorizon = None,
+    learn: LearnFlag = False,
     max_gap: MaxGap = None,
     future: FutureColumns = None,
     separator: Separator = None,
@@ -62,7 +64,7 @@ def run(
         if follow and file is None:
             raise UsageError("--follow is for a file; standard input is read until it ends.")
         options = StreamOptions(
-            segment, horizon, max_gap, future, separator, decimal, encoding, dayfirst, time_format
+            segment, horizon, learn, max_gap, future, separator, decimal, encoding, dayfirst, time_format
         )
         run_stream(model, file, follow=follow, options=options, signals=signals)
         if signals.received == signal.SIGINT:

@@ -35,6 +35,7 @@ def open_session(
     *,
     segment_size: int | None = None,
     horizon: str | None = None,
+    learn: bool = False,
     max_gap: str | None = None,
     future: Path | None = None,
     publish: Publish | None = None,
@@ -47,7 +48,7 @@ def open_session(
         Of the model.
     text_format, time_format
         How rows are written, as far as it is given; the rest is as in the file that the model was made from.
-    segment_size, horizon, max_gap, future
+    segment_size, horizon, learn, max_gap, future
         As the options of the command.
     publish : callable, optional
         As in `StreamSession`.
@@ -99,6 +100,7 @@ def open_session(
         parser,
         segment_size=segment_size or steps,
         horizon=length,
+        learn=learn,
         max_gap=longest_gap(max_gap, model.timeline_),
         read_future=read_future,
         publish=publish or print_forecast,

@@ -15,6 +15,7 @@ class StreamOptions(NamedTuple):
 
     segment: int | None = None
     horizon: str | None = None
+    learn: bool = False
     max_gap: str | None = None
     future: Path | None = None
     separator: str | None = None
@@ -71,6 +72,7 @@ def run_stream(
             TimeFormat(options.time_format, options.dayfirst),
             segment_size=options.segment,
             horizon=options.horizon,
+            learn=options.learn,
             max_gap=options.max_gap,
             future=options.future,
             publish=publish,

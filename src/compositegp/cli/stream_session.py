@@ -41,6 +41,8 @@ class StreamSession:
     segment_size : int
         Rows to take in at a time.
     horizon : str or int
+    learn : bool
+        Whether rows also teach the kernel's hyper-parameters.
     max_gap : pandas Timedelta
         A row that is later than the row before it by more than this is held back.
     read_future : callable, optional
@@ -58,11 +60,13 @@ class StreamSession:
         *,
         segment_size: int,
         horizon: Any,
+        learn: bool = False,
         max_gap: pd.Timedelta,
         read_future: Callable[[], pd.DataFrame] | None = None,
         publish: "Publish",
     ) -> None:
         self._model, self._path, self._names, self._horizon = model, path, dict(names), horizon
+        self._learn = learn
         self._parser, self._segment_size, self._max_gap = parser, segment_size, max_gap
         self._read_future, self._publish = read_future, publish
         self._columns = list(model.observations_.columns[1:])
@@ -173,7 +177,8 @@ class StreamSession:
         is_observed = bool(values.notna().any())
         if is_observed:
             try:
-                self._model.update(values, extra if self._columns else None, late="skip", max_gap=pd.Timedelta.max)
+                columns = extra if self._columns else None
+                self._model.update(values, columns, late="skip", max_gap=pd.Timedelta.max, learn=self._learn)
             except ValueError as error:
                 self._refuse(f"{len(rows)} row(s)", str(error), len(rows))
                 return

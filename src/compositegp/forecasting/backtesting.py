@@ -10,7 +10,10 @@ import pandas as pd
 from sklearn.base import clone
 
 from compositegp.backend import Booleans, Floats
+from compositegp.forecasting.decomposition import continue_decomposition
 from compositegp.forecasting.forecaster import CompositeGPForecaster
+from compositegp.forecasting.grid import Rhythm, on_grid
+from compositegp.forecasting.seasons import given_seasons
 from compositegp.forecasting.timeline import Horizon, Observed, observe
 from compositegp.predictive import PredictiveDistribution, point_scores
 from compositegp.validation import check_count
@@ -32,7 +35,8 @@ class Backtest:
     forecasts : pandas DataFrame
         One row for each value that was forecast and observed: ``observed``, ``cutoff``, ``step``, ``mean``, quantiles
         ``q…``, ``CRPS``, ``PIT`` (the probability that the forecast gave to values below the observed one) and the
-        simple forecasts.
+        simple forecasts: ``persistence`` (the last value), ``seasonal naive`` (the value one season ago) and
+        ``decomposition`` (seasons and trend by moving averages, and exponential smoothing: a small MSTL).
     n_origins : int
         Number of forecasts.
 
@@ -119,7 +123,7 @@ def backtest(
     >>> values = np.sin(2 * np.pi * np.arange(len(index)) / 24) + np.random.default_rng(0).normal(size=len(index))
     >>> done = backtest(CompositeGPForecaster(None, seasons=["day"], search=False), pd.Series(values, index), "12h", 2)
     >>> list(done.scores.index)
-    ['compositegp, mean', 'compositegp, median', 'persistence', 'seasonal naive']
+    ['compositegp, mean', 'compositegp, median', 'persistence', 'seasonal naive', 'decomposition']
     """
     seen = observe(y, X, duplicates=forecaster.duplicates)
     rows = []
@@ -140,6 +144,9 @@ def backtest(
             table["seasonal naive"] = _a_season_ago(
                 made.places, seen.values, made.places[now], made.start, weeks[-1].period
             )
+        continued = _continued(forecaster, seen, made)
+        if continued is not None:
+            table["decomposition"] = continued
         index = made.model.timeline_.stamps(np.round(made.places[now]))
         rows.append(pd.DataFrame(table, index=index))
     forecasts = pd.concat(rows)
@@ -294,6 +301,18 @@ def _origins(
     return steps, places, np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
 
 
+def _continued(forecaster: CompositeGPForecaster, seen: Observed, made: _Made) -> Floats | None:
+    """The forecast of a decomposition by the seasons that were given, or else those that the time step suggests."""
+    timeline = made.model.timeline_
+    if isinstance(forecaster.seasons, str):  # "auto"
+        periods = list(Rhythm.of(timeline).patterns.values())
+    else:
+        periods = [season.period for season in given_seasons(forecaster.seasons, timeline.step)]
+    grid, _ = on_grid(seen.take(made.places < made.start - 0.5), timeline, forecaster.history)
+    steps = np.round(made.places[made.now]).astype(np.int64) - (grid.first + len(grid.values) - 1)
+    return continue_decomposition(grid.values, periods, steps)
+
+
 def _a_season_ago(places: Floats, values: Floats, wanted: Floats, start: float, period: float) -> Floats:
     """The latest observed value a whole number of periods before each time, among those before the origin."""
     known = dict(zip(np.round(places[places < start]), values[places < start], strict=True))
@@ -317,6 +336,7 @@ def _scores(forecasts: pd.DataFrame) -> pd.DataFrame:
         ("compositegp, median", "q0.5"),
         ("persistence", "persistence"),
         ("seasonal naive", "seasonal naive"),
+        ("decomposition", "decomposition"),
     ):
         if column in forecasts:
             there = forecasts[column].notna().to_numpy()

@@ -16,7 +16,7 @@ def describe(series: FittedSeries) -> list[str]:
         size = float(rows[:, columns].sum(axis=1).std())
         if name != "level":
             lines.append(f"{name}: moves the series by {size:.3g} (standard deviation over the latest values)")
-    errors = iter(series.theta_standard_errors)
+    errors = iter(series.recursion.standard_errors)
     step = series.timeline.step
     for name, part in series.parts.items():
         count = len(part.theta)
@@ -26,6 +26,12 @@ def describe(series: FittedSeries) -> list[str]:
     tails = (
         "normal" if series.scale.log_df > 4 else f"as of Student's t with {np.exp(series.scale.log_df):.1f} degrees"
     )
+    average = series.recursion.average
+    if average.n_segments > 1:  # the first is the fit
+        left_out = f", {average.n_left_out} of which told nothing" if average.n_left_out else ""
+        lines.append(
+            f"hyper-parameters: averaged over the fit and {average.n_segments - 1} later segment(s){left_out}"
+        )
     return [*lines, f"scale of the target: {_SCALES.get(scale, scale)}; tails of errors: {tails}"]
 
 

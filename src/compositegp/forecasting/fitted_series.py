@@ -15,6 +15,7 @@ from compositegp.forecasting.effects import Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, past_lags
 from compositegp.forecasting.horizon_terms import Filter, Geometry, covariances
+from compositegp.forecasting.kernel_recursion import KernelRecursion
 from compositegp.forecasting.memory import parts_of
 from compositegp.forecasting.timeline import Horizon, Timeline
 from compositegp.means import Estimated
@@ -49,8 +50,8 @@ class FittedSeries:
     kernel : scikit-learn kernel of the time in steps
     names : list of str
         Of the parts of the kernel, in their order.
-    theta_standard_errors : array of shape (p,)
-        Relative standard errors of the kernel's hyper-parameters.
+    recursion : KernelRecursion
+        What is known about the kernel's hyper-parameters.
     effects : Effects
     center : float
         Of the series on the model's scale, about which the effects are.
@@ -79,7 +80,7 @@ class FittedSeries:
     transform: TargetTransform
     kernel: Kernel
     names: list[str]
-    theta_standard_errors: Floats
+    recursion: KernelRecursion
     effects: Effects
     center: float
     information: Information
@@ -155,20 +156,27 @@ class FittedSeries:
         histories = [column_histories(dense[:, j], self.rhythm.per_day, before[j])[rows] for j in range(k)]
         return np.column_stack([places, values, *histories])
 
-    def with_observations(self, grid: Grid) -> "FittedSeries":
+    def with_observations(self, grid: Grid, *, learn: bool = False) -> "FittedSeries":
         """The same model with later rows, the first of which follows the latest one.
 
-        Rows teach the coefficients and the scale of errors once a horizon of them is complete, so that it does not
-        matter in how many parts they arrive.
+        Rows teach the coefficients and the scale of errors once a horizon of them is complete and, with `learn`, the
+        kernel once a segment of them is, so that it does not matter in how many parts they arrive.
         """
         values = np.concatenate([self.grid.values, grid.values])
         columns = np.concatenate([self.grid.columns, grid.columns])
         series = replace(self, grid=Grid(self.grid.first, values, columns))
         while series.learned_until + self.block <= series.grid.first + len(values):
             series = series._with_next_block()
-        kept = slice(-(_REACHES * self.reach + self.block), None)
-        first = series.grid.first + len(values) - len(values[kept])
-        return replace(series, grid=Grid(first, values[kept], columns[kept]))
+            if not learn:
+                series = replace(series, recursion=series.recursion.passed(series.learned_until))
+            elif series.learned_until >= series.recursion.until + series.recursion.segment:
+                series = series._with_next_kernel()
+        needed = min(
+            len(values) - (_REACHES * self.reach + self.block),
+            series.recursion.rows_needed(self.reach, self.block) - self.grid.first,
+        )
+        kept = slice(max(needed, 0), None)
+        return replace(series, grid=Grid(self.grid.first + kept.start, values[kept], columns[kept]))
 
     def _with_next_block(self) -> "FittedSeries":
         """What the next horizon that is complete teaches, as it was forecast from the rows before it."""
@@ -188,6 +196,26 @@ class FittedSeries:
             information = information.plus(functions, errors / spread + functions @ self.estimate.mean)
         until = self.learned_until + self.block
         return replace(self, information=information, recent=recent, learned_until=until)
+
+    def _with_next_kernel(self) -> "FittedSeries":
+        """The kernel with what the next segment that is complete tells about it.
+
+        Mean squares of recent errors are restated in the unit of the new variances: the scale of errors goes on from
+        where it was, and does not count twice what the kernel has learned.
+        """
+        recursion = self.recursion
+        end = recursion.until + recursion.segment - self.grid.first
+        start = max(recursion.rows_needed(self.reach, self.block) - self.grid.first, 0)
+        values = self.grid.values[start:end]
+        known = np.isfinite(values)
+        residuals = np.full(len(values), np.nan)
+        functions = self.effects(self.grid.points[start:end][known])
+        residuals[known] = self.transform.forward(values[known]) - self.center - functions @ self.estimate.mean
+        lags = past_lags(self.reach, self.n_neighbors)
+        kernel, recursion, ratio = recursion.take_in(
+            self.kernel, lags, residuals, self.grid.first + start, self.block
+        )
+        return replace(self, kernel=kernel, recursion=recursion, recent=ratio * self.recent, filters={})
 
     def ahead(self, points: Floats) -> _Ahead:
         """Forecasts of later points (n, 1 + k + 3 k): locations, basis functions as they are seen, and the filter."""

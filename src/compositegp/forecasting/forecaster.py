@@ -27,8 +27,8 @@ from compositegp.forecasting.series_learning import (
     Candidate,
     Learned,
     Task,
+    begin_recursion,
     calibrated,
-    errors_of_memory,
     learn_candidate,
     memory_windows,
 )
@@ -39,7 +39,7 @@ from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget, Predi
 from compositegp.storage import Fields, damaged, read_archive, write_archive
 from compositegp.validation import are_finite
 
-FORMAT, VERSION = "compositegp forecaster", 3
+FORMAT, VERSION = "compositegp forecaster", 4
 TRANSFORMS: dict[str | None, TargetTransform] = {
     None: IdentityTarget(),
     "sqrt": PowerTarget(0.5),
@@ -229,7 +229,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             learned.candidate.transform,
             learned.kernel,
             learned.names,
-            errors_of_memory(task, learned),
+            begin_recursion(task, learned),
             replace(task.effects, effects=learned.candidate.effects),
             learned.center,
             learned.information,
@@ -250,11 +250,12 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         *,
         late: str = "error",
         max_gap: pd.Timedelta | None = None,
+        learn: bool = False,
     ) -> "CompositeGPForecaster":
         """Take in new observations.
 
-        Each complete horizon of them teaches the coefficients of the effects and the scale of errors. The kernel's
-        hyper-parameters stay as they are, and the oldest observations are dropped.
+        Each complete horizon of them teaches the coefficients of the effects and the scale of errors. The oldest
+        observations are dropped. It does not matter in how many parts observations arrive.
 
         Parameters
         ----------
@@ -265,6 +266,11 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         max_gap : pandas Timedelta, optional
             How far an observation may be ahead of the one before it: a wrong year would end the series. 30 days by
             default, or 1000 steps if they are longer.
+        learn : bool
+            Each complete segment of seven horizons (one, for a series that is forecast from all its past) also teaches
+            the kernel's hyper-parameters, by the paper's running average: what `fit` knew and what each segment tells
+            are weighted by their Fisher information. Without it they stay as they are. Horizons that are taken in
+            without it teach them nothing later either.
 
         Returns
         -------
@@ -272,6 +278,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         series = self._fitted()
         self._validate_params()
+        if not isinstance(learn, bool | np.bool_):
+            raise ValueError(f"learn must be True or False; found {learn!r}.")
         if late not in ("error", "skip"):
             raise ValueError(f"late must be error or skip; found {late!r}.")
         seen = observe(y, X, duplicates=self.duplicates, gaps=False)
@@ -297,7 +305,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             columns = np.full((size, len(series.columns)), np.nan)
             columns[later.first - first :] = later.columns
             points = series.points_at(first + np.arange(float(size)), columns)
-            self._series = series.with_observations(Grid(first, values, points[:, 1:]))
+            self._series = series.with_observations(Grid(first, values, points[:, 1:]), learn=bool(learn))
         return self
 
     def predict(
@@ -422,7 +430,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     @property
     def theta_standard_errors_(self) -> Floats:
         """Relative standard errors of the kernel's hyper-parameters, in the order of ``kernel_.theta``."""
-        return self._fitted().theta_standard_errors
+        return self._fitted().recursion.standard_errors
 
     @property
     def seasons_(self) -> list[Season]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
@@ -173,6 +173,31 @@ class Windows:
         slope += np.bincount(geometry.inner.ravel(), by_inner.ravel(), minlength=geometry.reach)
         slope[0] += by_variance.sum() + _JITTER * np.trace(by_inner)
         return value, slope
+
+    def fisher(self, k: Floats, slopes: Floats) -> Floats:
+        """Fisher information of the terms log p(y_step | past), from covariances k and their slopes (p, reach): (p, p).
+
+        Of the mean of a term it is ∂wᵀ K ∂w / v with ∂w = K⁻¹ (∂c − ∂K w), and of its variance (∂v)² / (2 v²).
+        """
+        geometry = self.geometry
+        factor, outer = geometry._factor(k), k[geometry.outer]
+        weights = cho_solve(factor, outer, check_finite=False)  # (n, m)
+        v = k[0] - (outer * weights).sum(axis=0)
+        counts = np.isfinite(self.ahead).sum(axis=1)
+        halves, by_variance = [], []
+        for slope in slopes:
+            moved = slope[geometry.inner] @ weights + _JITTER * slope[0] * weights
+            across = slope[geometry.outer]
+            halves.append(solve_triangular(factor[0], across - moved, lower=True, check_finite=False))
+            by_variance.append(slope[0] + (weights * (moved - 2 * across)).sum(axis=0))
+        scaled = np.stack(halves) * np.sqrt(counts / v)
+        changes = np.stack(by_variance) * np.sqrt(0.5 * counts) / v
+        return np.asarray(np.einsum("anm,bnm->ab", scaled, scaled) + changes @ changes.T)
+
+    def mean_square(self, k: Floats) -> float:
+        """Mean of the squared errors of forecasts over their variances."""
+        weights, variance = self.geometry.filter(k)
+        return float(np.nanmean((self.ahead - weights @ self.past) ** 2 / variance[:, None]))
 
     @property
     def reach(self) -> int:

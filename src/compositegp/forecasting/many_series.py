@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from compositegp.backend import Floats
+from compositegp.forecasting.aggregation import aggregate_forecast
 from compositegp.forecasting.backtesting import Backtest, backtest, rows_before
 from compositegp.forecasting.forecaster import TRANSFORMS, CompositeGPForecaster
 from compositegp.forecasting.shared_learning import Member, common_thetas
@@ -91,15 +92,36 @@ class ManySeries:
         self, horizon: Horizon, quantiles: Sequence[float], X: pd.DataFrame | None = None
     ) -> Iterator[tuple[Any, pd.DataFrame | ValueError]]:
         """Forecasts as in `predict`, one series at a time: its name, and its table or what is wrong."""
+        yield from self._each(
+            lambda model, columns: model.predict(horizon, quantiles, columns), horizon, X, self.time_col
+        )
+
+    def aggregate_each(
+        self, horizon: Horizon, period: str, quantiles: Sequence[float], X: pd.DataFrame | None = None
+    ) -> Iterator[tuple[Any, pd.DataFrame | ValueError]]:
+        """Forecasts of averages over periods as in `aggregate_forecast`, one series at a time: see `predict_each`."""
+
+        def averages(model: CompositeGPForecaster, columns: pd.DataFrame | None) -> pd.DataFrame:
+            return aggregate_forecast(model, horizon, period, quantiles, columns)
+
+        yield from self._each(averages, horizon, X, period)
+
+    def _each(
+        self,
+        make: Callable[[CompositeGPForecaster, pd.DataFrame | None], pd.DataFrame],
+        horizon: Horizon,
+        X: pd.DataFrame | None,
+        time_col: str,
+    ) -> Iterator[tuple[Any, pd.DataFrame | ValueError]]:
+        """A table of each series with columns of its name and its times, or what is wrong."""
         future = {} if X is None else dict(iter(X.groupby(self.id_col, sort=False)))
         for name, model in self.models.items():
             try:
-                columns = self._future(model, future.get(name), horizon)
-                table = model.predict(horizon, quantiles, columns)
+                table = make(model, self._future(model, future.get(name), horizon))
             except ValueError as error:
                 yield name, error
                 continue
-            table.index.name = self.time_col
+            table.index.name = time_col
             table = table.reset_index()
             table.insert(0, self.id_col, name)
             yield name, table

@@ -178,9 +178,22 @@ class Terms(Protocol):
     def log_scores(self, k: Floats) -> Floats:
         """The independent parts of the score."""
 
+    def fisher(self, k: Floats, slopes: Floats) -> Floats:
+        """Fisher information about hyper-parameters in which the covariances have the slopes (p, reach): (p, p)."""
+
+
+def prior_precision(kernel: Kernel, freedom: float) -> Floats:
+    """Precision of a normal prior of the logarithms of a kernel's hyper-parameters: shape (p, p).
+
+    `freedom` is the standard deviation of each length; that of a variance is three times as large.
+    """
+    names = [one.name for one in kernel.hyperparameters if not one.fixed]
+    are_variances = [name.endswith(("constant_value", "noise_level")) for name in names]
+    return np.diag((freedom * np.where(are_variances, 3.0, 1.0)) ** -2)
+
 
 def learn_memory(
-    kernel: Kernel, windows: Sequence[Terms], rounds: int = _ROUNDS, freedom: float = np.inf
+    kernel: Kernel, windows: Sequence[Terms], rounds: int = _ROUNDS, precision: Floats | None = None
 ) -> LearnedMemory:
     """Learn a kernel by Σ log p(y_step | past) over windows.
 
@@ -191,9 +204,8 @@ def learn_memory(
     windows : list of Windows or WholePast
     rounds : int
         The largest number of steps of the optimizer.
-    freedom : float
-        Standard deviation of a normal prior of the logarithm of each length about where learning begins; that of a
-        variance is three times as large. Infinite for none.
+    precision : array of shape (p, p), optional
+        Of a normal prior of the logarithms of the hyper-parameters about where learning begins; none by default.
 
     Returns
     -------
@@ -201,11 +213,7 @@ def learn_memory(
     """
     count, reach = sum(one.count for one in windows), max(one.reach for one in windows)
     begin = kernel.theta
-    names = [one.name for one in kernel.hyperparameters if not one.fixed]
-    spread = freedom * np.array(
-        [3.0 if name.endswith(("constant_value", "noise_level")) else 1.0 for name in names]
-    )
-
+    prior = np.zeros((len(begin), len(begin))) if precision is None else precision
     trial = kernel.clone_with_theta(begin)
     places = _places_of_theta(trial)
 
@@ -220,9 +228,9 @@ def learn_memory(
                 slope[: len(by_k)] += by_k
         except LinAlgError:
             return _REFUSED, np.zeros_like(theta)
-        apart = (theta - begin) / spread
-        total -= 0.5 * float(apart @ apart)
-        return -total / count, -(covariance_slopes(trial, reach) @ slope - apart / spread) / count
+        pull = prior @ (theta - begin)
+        total -= 0.5 * float((theta - begin) @ pull)
+        return -total / count, -(covariance_slopes(trial, reach) @ slope - pull) / count
 
     found = minimize(
         objective, kernel.theta, jac=True, method="L-BFGS-B", bounds=kernel.bounds, options={"maxiter": rounds}
@@ -230,6 +238,13 @@ def learn_memory(
     if found.fun >= _REFUSED:
         raise LinAlgError(f"the kernel {kernel} cannot be learned: its covariances are not positive definite.")
     return LearnedMemory(kernel.clone_with_theta(found.x), -float(found.fun))
+
+
+def fisher_information(kernel: Kernel, windows: Sequence[Terms]) -> Floats:
+    """Fisher information of the terms of some windows about the kernel's hyper-parameters: shape (p, p)."""
+    reach = max(one.reach for one in windows)
+    k, slopes = covariances(kernel, reach), covariance_slopes(kernel, reach)
+    return np.asarray(sum(one.fisher(k[: one.reach], slopes[:, : one.reach]) for one in windows))
 
 
 def standard_errors(kernel: Kernel, windows: Sequence[Terms]) -> Floats:

@@ -6,6 +6,7 @@ windows before each origin. Candidates are tried one change at a time, and a cha
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,15 +27,20 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, Windows, covariances, cut_windows
+from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
 from compositegp.forecasting.memory import (
     Memory,
+    Terms,
+    fisher_information,
     learn_memory,
     memory_kernel,
+    prior_precision,
     standard_errors,
     sum_of,
     whole_kernel,
 )
 from compositegp.forecasting.whole_past import WholePast
+from compositegp.learning import Average
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 _STEPS = 24  # of a horizon that are learned from; with more steps every second, third, … is taken
@@ -197,7 +203,7 @@ def learn_candidate(
     functions = effects(task.grid.points)
     geometry, starts = task.geometry, task.starts
     stride = max(1, -(-task.block // _STEPS))
-    learned_steps = Geometry(geometry.lags, geometry.steps[stride // 2 :: stride])
+    learned_steps = Geometry(geometry.lags, _learned_steps(geometry, task.block))
     taken = starts[-min(2 * _WINDOWS, len(starts)) :]
     taken = taken[np.unique(np.linspace(0, len(taken) - 1, _WINDOWS).round().astype(int))]
     overlap = task.block / max(int(starts[-1] - starts[-2]), 1) if len(starts) > 1 else 1.0
@@ -244,7 +250,9 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     past = WholePast(y - center, functions, variance)
     parts = whole_kernel(candidate.memory, task.patterns, task.block, size, variance)
     if kernel is None:
-        kernel = learn_memory(sum_of(list(parts.values())), [past.latest(_LATEST)], freedom=_FREEDOM).kernel
+        begin = sum_of(list(parts.values()))
+        prior = prior_precision(begin, _FREEDOM)
+        kernel = learn_memory(begin, [past.latest(_LATEST)], precision=prior).kernel
     k = covariances(kernel, size)
     forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
     scale, recent, score = _calibrate_whole(task, candidate, forecasts, y)
@@ -283,23 +291,32 @@ def _forecasts_of_earlier_kernels(past: WholePast, begin: Kernel, first: int, bl
     """Forecasts of the origins from `first` on, by kernels that were learned from values before each of them."""
     size = len(past.values)
     cuts = np.unique(np.linspace(first, size - block + 1, _KERNELS + 1).round().astype(int))
-    found = []
+    found, prior = [], prior_precision(begin, _FREEDOM)
     for start, stop in itertools.pairwise(cuts):
         known = past.first(start).latest(_LATEST)
-        kernel = learn_memory(begin, [known], freedom=_FREEDOM).kernel if known.count else begin
+        kernel = learn_memory(begin, [known], precision=prior).kernel if known.count else begin
         errors, variance = past.first(stop + block - 1).forecasts(covariances(kernel, size), block)
         found.append((errors[start:stop], variance[start:stop]))
     return Forecasts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def errors_of_memory(task: Task, learned: Learned) -> Floats:
-    """Relative standard errors of the kernel's hyper-parameters, shape (p,)."""
+def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
+    """What is known about the kernel's hyper-parameters, to which segments of later values will add."""
+    kernel, until = learned.kernel, task.grid.first + len(task.grid.values)
     if not task.is_whole:
-        return standard_errors(learned.kernel, memory_windows(task, learned))
-    y = _targets(task.grid.values, learned.candidate.transform) - learned.center
-    functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
-    past = WholePast(y, functions, learned.information.prior_variance)
-    return standard_errors(learned.kernel, [past.latest(_LATEST)])
+        windows: Sequence[Terms] = memory_windows(task, learned)
+        information = fisher_information(kernel, windows)
+        steps, starts = _learned_steps(task.windows, task.block), task.starts
+        apart = int(starts[-1] - starts[-2]) if len(starts) > 1 else task.block
+        segment = HORIZONS * task.block
+    else:
+        y = _targets(task.grid.values, learned.candidate.transform) - learned.center
+        functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
+        windows = [WholePast(y, functions, learned.information.prior_variance).latest(_LATEST)]
+        information = fisher_information(kernel, windows) + prior_precision(kernel, _FREEDOM)
+        steps, apart, segment = np.arange(1), 1, task.block
+    average = Average.known(kernel.theta, information, 1, float(sum(one.count for one in windows)))
+    return KernelRecursion(average, standard_errors(kernel, windows), steps, apart, segment, until)
 
 
 def memory_windows(task: Task, learned: Learned) -> list[Windows]:
@@ -307,9 +324,14 @@ def memory_windows(task: Task, learned: Learned) -> list[Windows]:
     y = _targets(task.grid.values, learned.candidate.transform) - learned.center
     effects = replace(task.effects, effects=learned.candidate.effects)
     residuals = y - effects(task.grid.points) @ learned.estimate.mean
-    stride = max(1, -(-task.block // _STEPS))
-    steps = Geometry(task.windows.lags, task.windows.steps[stride // 2 :: stride])
+    steps = Geometry(task.windows.lags, _learned_steps(task.windows, task.block))
     return cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
+
+
+def _learned_steps(geometry: Geometry, block: int) -> Indices:
+    """Steps of the horizon whose forecasts teach the memory."""
+    stride = max(1, -(-block // _STEPS))
+    return geometry.steps[stride // 2 :: stride]
 
 
 def _targets(values: Floats, transform: TargetTransform) -> Floats:

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compositegp.backend import Floats
 from compositegp.forecasting.coefficients import Information
 from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import SPANS, ErrorScale
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.grid import Grid
+from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
 from compositegp.forecasting.timeline import Timeline
 from compositegp.kernels import check_covariances
+from compositegp.learning import Average
 from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget
 from compositegp.storage import Fields
 from compositegp.validation import are_finite, check_kernel
@@ -23,7 +26,6 @@ _TRANSFORMS = {"none": IdentityTarget(), "log": LogTarget(), "sqrt": PowerTarget
 _PLAIN = (
     "kernel",
     "names",
-    "theta_standard_errors",
     "center",
     "recent",
     "reach",
@@ -32,7 +34,7 @@ _PLAIN = (
     "columns",
     "notes",
 )
-_NAMES = (*_PLAIN, "block", "transform", "effects", "holidays", "information", "scale", "grid")
+_NAMES = (*_PLAIN, "block", "recursion", "transform", "effects", "holidays", "information", "scale", "grid")
 _ZONE = re.compile(
     r"UTC[+-]\d\d:\d\d|(?!dateutil/|pytz/)[A-Za-z][\w+-]*(/[A-Za-z][\w+-]*)*"
 )  # and no path of a file
@@ -44,6 +46,17 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
     information, scale = series.information, series.scale
     content = {name: getattr(series, name) for name in _PLAIN} | {
         "block": series.block,
+        "recursion": {
+            "information": series.recursion.average.estimate.precision,
+            "n_segments": series.recursion.average.n_segments,
+            "n_left_out": series.recursion.average.n_left_out,
+            "n_points": series.recursion.average.n_points,
+            "standard_errors": series.recursion.standard_errors,
+            "steps": series.recursion.steps.astype(np.int64),
+            "apart": series.recursion.apart,
+            "segment": series.recursion.segment,
+            "until": series.recursion.until,
+        },
         "transform": next(name for name, one in _TRANSFORMS.items() if type(one) is type(series.transform)),
         "effects": [
             {
@@ -102,13 +115,14 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
     if transform is None:
         raise ValueError(f"transform {parts['transform']!r:.60} is not known")
     transform.forward(grid.values[np.isfinite(grid.values)])
+    block = parts.count("block", least=1)
     found = FittedSeries(
         when,
-        parts.count("block", least=1),
+        block,
         transform,
         kernel,
         names,
-        parts.reals("theta_standard_errors", len(kernel.theta), infinite=True),
+        _recursion(parts["recursion"], kernel.theta, block, _learned_until(parts["learned_until"], grid)),
         effects,
         parts.number("center"),
         information,
@@ -149,6 +163,32 @@ def _learned_until(value: Any, grid: Grid) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not grid.first < value <= end:
         raise ValueError("learned_until must be a step of the latest observations")
     return int(value)
+
+
+def _recursion(values: Any, theta: Floats, block: int, learned_until: int) -> KernelRecursion:
+    names = ["information", "n_segments", "n_left_out", "n_points", "standard_errors", "steps", "apart", "segment"]
+    parts, p = Fields(values, [*names, "until"]), len(theta)
+    information = parts.reals("information", p, p)
+    scale = float(np.abs(information).max(initial=0.0))
+    if np.abs(information - information.T).max(initial=0.0) > 1e-8 * scale or (
+        np.linalg.eigvalsh(information).min(initial=0.0) < -1e-8 * scale
+    ):
+        raise ValueError("information about the hyper-parameters must be symmetric and not negative")
+    errors = parts.reals("standard_errors", p, infinite=True)
+    steps, apart, segment = parts["steps"], parts.count("apart", least=1), parts.count("segment", least=1)
+    if not isinstance(steps, np.ndarray) or steps.dtype.kind not in "iu" or steps.ndim != 1 or not len(steps):
+        raise ValueError("steps must be whole numbers")
+    until = parts["until"]
+    wrong = isinstance(until, bool) or not isinstance(until, int | np.integer) or (errors < 0).any()
+    if wrong or (steps < 0).any() or (steps >= block).any() or max(apart, segment) > HORIZONS * block:
+        raise ValueError("the numbers of the running average of the hyper-parameters are out of range")
+    if not learned_until - segment < until <= learned_until:
+        raise ValueError("until must be a step of the latest segment")
+    average = Average.known(
+        theta, information, parts.count("n_segments", least=1), parts.number("n_points", least=0.0)
+    )
+    average = average._replace(n_left_out=parts.count("n_left_out"))
+    return KernelRecursion(average, errors, steps.astype(np.intp), apart, segment, int(until))
 
 
 def _grid(values: Any, width: int) -> Grid:

@@ -71,6 +71,18 @@ class WholePast:
         """Log scores p(y_i | all before) of each value that is known, shape (count,)."""
         return self._one_step(*self._factored(k))
 
+    def fisher(self, k: Floats, slopes: Floats) -> Floats:
+        """Fisher information of the likelihood, ½ tr(K⁻¹ ∂K K⁻¹ ∂K), from k and its slopes (p, N): shape (p, p)."""
+        factor, _ = self._factored(k)
+        halves = []
+        for slope in slopes:
+            change = slope[self._lags]
+            change[np.diag_indices(len(change))] += _JITTER * slope[0]
+            half = solve_triangular(factor, change, lower=True, check_finite=False)
+            halves.append(solve_triangular(factor, half.T, lower=True, check_finite=False))
+        whitened = np.stack(halves)
+        return np.asarray(0.5 * np.einsum("aij,bij->ab", whitened, whitened))
+
     def forecasts(self, k: Floats, horizon: int) -> Forecasts:
         """Errors and their variances by origin: the first from no value, the last of the latest horizon.
 

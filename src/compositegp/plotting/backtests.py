@@ -9,8 +9,13 @@ from compositegp.plotting import style
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = {"compositegp": "mean", "seasonal naive": "seasonal naive", "persistence": "persistence"}
-COLORS = {"compositegp": style.BLUE, "seasonal naive": style.ORANGE, "persistence": style.GRAY}
+COLORS = {
+    "compositegp": style.BLUE,
+    "decomposition": style.GREEN,
+    "seasonal naive": style.ORANGE,
+    "persistence": style.GRAY,
+}
+METHODS = {name: "mean" if name == "compositegp" else name for name in COLORS}
 LEVELS = np.linspace(0.05, 0.95, 19)
 _BINS = 20
 

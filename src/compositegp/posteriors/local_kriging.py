@@ -50,9 +50,10 @@ WIDE_LIMIT = 4096
 _TASK_GROUPS = 16  # groups of test points in one parallel task
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _FEW_COLUMNS = 4  # up to this many columns test points that are close together share their neighbors
-_GROUP = 32  # test points that share their neighbors, at most
+_GROUP = 128  # test points that share their neighbors, at most
 _CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
-_SMALLER = 4  # groups that are not close together are made this many times smaller
+_MANY, _CLOSER = 32, 0.25  # the same of a group of more test points than this: they may be near the rim of a gap
+_SMALLER = 2  # groups that are not close together are made this many times smaller, again and again
 # In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
 _SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
 _SHARING_LOSS = 0.001  # expected log score, in nats, that sharing may cost there
@@ -83,8 +84,8 @@ def announce_union(sites: int, near: int, count: int, size: int) -> None:
 
 
 def default_group_size(n_columns: int) -> int:
-    """Test points that may share their nearest observations: many where a few columns let them be close together."""
-    return _GROUP if n_columns <= _FEW_COLUMNS else 1
+    """Test points that share their nearest observations, about: many where few columns let them be close together."""
+    return _MANY if n_columns <= _FEW_COLUMNS else 1
 
 
 def nearest(
@@ -355,10 +356,10 @@ class NearestPredictor:
             return sorted(partition(tests, group_size), key=len, reverse=True)
         groups: list[Indices] = []
         rest = np.arange(len(tests))
-        for at_most in (group_size, group_size // _SMALLER):
-            if at_most > 1 and len(rest):
-                near, rest = self._close(tests, rest, size, at_most, n_jobs)
-                groups += near
+        while group_size > 1 and len(rest):
+            near, rest = self._close(tests, rest, size, group_size, n_jobs)
+            groups += near
+            group_size //= _SMALLER
         return sorted(groups, key=len, reverse=True) + list(rest[:, None])
 
     def _close(
@@ -372,7 +373,7 @@ class NearestPredictor:
             np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
             for group, centre in zip(groups, centres, strict=True)
         ]
-        close = np.array(radii) <= _CLOSE * reach
+        close = np.array(radii) <= (_CLOSER if group_size > _MANY else _CLOSE) * reach
         far = [group for group, near in zip(groups, close, strict=True) if not near]
         return [group for group, near in zip(groups, close, strict=True) if near], np.concatenate([rows[:0], *far])
 
@@ -464,7 +465,7 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
 
     keep_freed_memory()
     with blas_threads_for(0):
-        in_batches(len(stack), n * n, work)
+        in_batches(len(stack), n * max(n, shape[1]), work)
     return result
 
 
@@ -485,11 +486,10 @@ def _surroundings(data: Observations, X: Array, Z: Floats, errors: Array, pivots
         u, roots = fetch(errors[:, last:])[:, ::-1], fetch(pivots[:, last:])[:, ::-1]
         found = neighborhood(u, roots)
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
-    flat = in_length_scales(data.kernel, Z.reshape(-1, Z.shape[-1])).reshape(*Z.shape[:2], -1)
     if not isinstance(X, np.ndarray):
-        return _surroundings_there(data, X, flat, errors, pivots, most)
-    points = in_length_scales(data.kernel, X.reshape(-1, X.shape[-1])).reshape(*X.shape[:2], -1)
-    distances = ((flat[:, :, None] - points[:, None]) ** 2).sum(axis=-1)
+        return _surroundings_there(data, X, _scaled(data, Z), errors, pivots, most)
+    together = _scaled(data, np.concatenate([Z, X], axis=1))
+    distances = squared_distances(together[:, : Z.shape[1]], together[:, Z.shape[1] :])
     if most < distances.shape[-1]:
         some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
         order = np.argsort(np.take_along_axis(distances, some, axis=-1), axis=-1, kind="stable")
@@ -498,6 +498,11 @@ def _surroundings(data: Observations, X: Array, Z: Floats, errors: Array, pivots
         near = np.argsort(distances, axis=-1, kind="stable")
     blocks = np.arange(len(near))[:, None, None]
     return neighborhood(errors[blocks, near], pivots[blocks, near])
+
+
+def _scaled(data: Observations, points: Floats) -> Floats:
+    """Points (groups, n, d) in the length scales of the kernel."""
+    return in_length_scales(data.kernel, points.reshape(-1, points.shape[-1])).reshape(*points.shape[:2], -1)
 
 
 def _surroundings_there(

@@ -65,9 +65,10 @@ class Nearest(PredictionMethod):
     ----------
     n_neighbors : int or "auto"
         Observations in the term. ``auto``: the smallest number, up to 512, whose expected log score is within 0.0005
-        nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02.
+        nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02 (in more than two columns
+        near the data alone).
     group_size : int, optional
-        Test points that share their nearest observations, at most. By default 32 in up to four columns (fewer where
+        Test points that share their nearest observations, at most. By default 128 in up to four columns (fewer where
         they are not close together). In more columns 8 or 16, with up to twice as many observations, where a few groups
         show that sharing costs no more than 0.001 nats of log score, else 1.
     local_mean : bool or "auto"

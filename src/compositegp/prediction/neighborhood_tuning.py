@@ -77,14 +77,16 @@ class NeighborCurve:
             raise ValueError("the arrays of a neighbor curve do not fit together")
 
     def smallest(self) -> int:
-        """The smallest number that is enough at every distance."""
-        worst = self.loss.max(axis=0)
+        """The smallest number that is enough at every distance; more than 512 only where test points will be."""
         usual = self.n_neighbors <= N_NEIGHBORS
-        enough = np.flatnonzero(usual & (worst <= _LOSS))
+        enough = np.flatnonzero(usual & (self.loss.max(axis=0) <= _LOSS))
         if len(enough):
             return int(self.n_neighbors[enough[0]])
         largest = int(np.flatnonzero(usual)[-1])
-        return int(self.n_neighbors[-1] if worst[largest] > _WORTH_MORE else self.n_neighbors[largest])
+        # Wide gaps are among the distances only in few columns. Elsewhere a new row is as near to others as they are.
+        wide = self.skipped.max() >= N_NEIGHBORS
+        loss = float((self.loss if wide else self.loss[:1])[:, largest].max())
+        return int(self.n_neighbors[-1] if loss > _WORTH_MORE else self.n_neighbors[largest])
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         """The numbers by their names, for files."""

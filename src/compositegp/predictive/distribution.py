@@ -1,6 +1,6 @@
 """The predictive distribution: what a model says about values that were not observed, in the target's own unit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -20,6 +20,7 @@ from compositegp.validation import check_count
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _TAIL = 1e-9  # probability in each tail that numerical integrals leave out
+_SHORTER_TAILS = (1e-6, 1e-4, 0.005)  # the same where a transformation of the target does not reach so far
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -298,14 +299,23 @@ class PredictiveDistribution:
         With Y = g(Z) and g monotone, E|Y − Y'| = 4 |∫ g(z) (F(z) − ½) f(z) dz|. The first integral is split where g
         meets y, so that what is integrated is smooth.
         """
-        shape = self.location.shape
-        start, end = (np.broadcast_to(self._standard_quantile(level), shape) for level in (_TAIL, 1 - _TAIL))
+        start, end = self._end_of_tail(lambda tail: tail), self._end_of_tail(lambda tail: 1 - tail)
         middle = np.clip(self._standardized(y), start, end)
         distance = self._integral(start, middle, lambda z, g: np.abs(g - y)) + self._integral(
             middle, end, lambda z, g: np.abs(g - y)
         )
         gini = self._integral(start, end, lambda z, g: g * (self._family.cdf(z) - 0.5))
         return np.asarray(distance - 2 * np.abs(gini))
+
+    def _end_of_tail(self, level: Callable[[float], float]) -> Floats:
+        """Where integrals end in a tail: before values, hardly ever met, that are no targets by the transformation."""
+        end = np.broadcast_to(self._standard_quantile(level(_TAIL)), self.location.shape)
+        for tail in _SHORTER_TAILS:
+            there = self.transform.reaches(self.location + self.scale * end)
+            if there.all():
+                break
+            end = np.where(there, end, self._standard_quantile(level(tail)))
+        return end
 
     def _integral(self, start: Floats, stop: Floats, function: Any) -> Floats:
         """∫ function(z, g(z)) f(z) dz from start to stop, for each point; z = sinh v shortens long tails."""

@@ -38,6 +38,10 @@ class TargetTransform(ABC):
     def inverse(self, values: Floats) -> Floats:
         """Values in the user's unit: shape (n,) or (n, t)."""
 
+    def reaches(self, values: Floats) -> Any:
+        """Whether values on the model's scale are those of targets: all are, unless a transformer has limits."""
+        return np.ones(np.shape(values), dtype=bool)
+
     @abstractmethod
     def log_derivative(self, y: Floats) -> Floats:
         """Ln |d forward / dy| at values in the user's unit, for densities there."""
@@ -214,6 +218,10 @@ class TransformedTarget(TargetTransform):
         if not np.isfinite(restored).all():
             raise self._no_inverse(int((~np.isfinite(restored)).sum()))
         return restored
+
+    def reaches(self, values: Floats) -> Any:
+        """Whether values on the model's scale have an inverse."""
+        return np.isfinite(self._restored(values))
 
     def log_derivative(self, y: Floats) -> Floats:
         """By central differences."""

@@ -1,12 +1,12 @@
 """Gaps in a raster, filled with predictions and their errors; tile by tile, in any amount of memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
-from compositegp.backend import Booleans, Floats, warn_caller
+from compositegp.backend import Booleans, Floats, current_device, run_tasks, warn_caller
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.posteriors import N_NEIGHBORS
 from compositegp.prediction import PredictionMethod
@@ -190,14 +190,31 @@ class _Job(NamedTuple):
         """All the layers, shape (layers, cells along each axis), from values in memory."""
         result = np.empty((len(self.layers), *self.grid.shape))
         tiles = tiles_of(self.grid)
-        tasks = (delayed(_predict)(*self._task(values, cells, tile), self.layers, self.latent) for tile in tiles)
-        found = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+
+        def keep(tile: Window, predicted: Floats) -> None:
+            part = np.asarray(values[tile], dtype=np.float64)
+            result[(slice(None), *tile)] = self.assemble(part, _part(cells, tile), tile, predicted)
+
+        def on_a_thread(tile: Window) -> None:
+            keep(tile, _predict(*self._task(values, cells, tile), self.layers, self.latent, n_jobs=1))
+
         with ProgressBar("filling", show=verbose) as bar:
-            for number, (tile, layers) in enumerate(zip(tiles, found, strict=True)):
-                part = np.asarray(values[tile], dtype=np.float64)
-                result[(slice(None), *tile)] = self.assemble(part, _part(cells, tile), tile, layers)
-                bar(number + 1, len(tiles))
+            if n_jobs is None and not self._elsewhere:
+                run_tasks(((on_a_thread, (tile,)) for tile in _reported(tiles, bar)), None)
+                return result
+            tasks = (
+                delayed(_predict)(*self._task(values, cells, tile), self.layers, self.latent) for tile in tiles
+            )
+            found = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
+            for tile, predicted in zip(_reported(tiles, bar), found, strict=True):
+                keep(tile, predicted)
         return result
+
+    @property
+    def _elsewhere(self) -> bool:
+        """Whether the work is to be done on a device, or by what joblib is configured for."""
+        on_device = current_device() is not None or self.regressor.device is not None
+        return on_device or effective_n_jobs(None) != 1
 
     def lazily(self, values: Any, cells: Any) -> Any:
         """All the layers as an array of Dask, each tile a chunk of it."""
@@ -264,11 +281,13 @@ class _Job(NamedTuple):
         return window, cells_in(chosen, window, self.grid)
 
 
-def _predict(regressor: CompositeGPRegressor | None, Z: Floats, layers: Layers, latent: bool) -> Floats:
+def _predict(
+    regressor: CompositeGPRegressor | None, Z: Floats, layers: Layers, latent: bool, n_jobs: int | None = None
+) -> Floats:
     """Layers of predictions at some points: shape (layers, M)."""
     if regressor is None:
         return np.empty((len(layers), 0))
-    return layers.of_distribution(regressor.set_params(n_jobs=None).predict_distribution(Z, latent=latent))
+    return layers.of_distribution(regressor.set_params(n_jobs=n_jobs).predict_distribution(Z, latent=latent))
 
 
 def _predict_part(
@@ -313,6 +332,13 @@ def choose_variable(data: Any, variable: str | None) -> "xr.DataArray":
     if variable not in data.data_vars:
         raise ValueError(f"data has no variable {variable!r}; it has {', '.join(names) or 'no raster'}.")
     return data[variable]
+
+
+def _reported(tiles: list[Window], bar: ProgressBar) -> Iterator[Window]:
+    """The tiles one after the other, with their progress."""
+    for number, tile in enumerate(tiles):
+        bar(number, len(tiles))
+        yield tile
 
 
 def _part(cells: Any, tile: Window) -> Any:

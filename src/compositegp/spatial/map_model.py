@@ -9,11 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
+from compositegp.learning import CompositeLikelihood
 from compositegp.means import Basis, LinearIn
 from compositegp.prediction import PredictionMethod
 from compositegp.predictive import LogTarget
 from compositegp.spatial.description import describe
 from compositegp.spatial.families import map_kernels
+
+_NATS = 0.005  # log score that errors of hyper-parameters may cost a cell (benchmarks/results/maps.md)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +111,7 @@ def new_regressor(
         kernel,
         mean=Basis(LinearIn(drift)) if drift else "constant",
         target_transform="log" if log else None,
+        learning=CompositeLikelihood(nats=_NATS),
         prediction=prediction,
         random_state=random_state,
         n_jobs=n_jobs,

@@ -88,7 +88,7 @@ def write_raster(found: "xr.Dataset", path: str | Path) -> None:
     part = file.with_name(f".{uuid.uuid4().hex}-{file.name}")
     try:
         if kind == "netcdf":
-            _clean(found, zlib=True, complevel=4).to_netcdf(part, engine=_netcdf_engine())
+            _clean(found, zlib=True, complevel=1).to_netcdf(part, engine=_netcdf_engine())
         elif kind == "zarr":
             _clean(found).to_zarr(part, mode="w", consolidated=False)
         else:

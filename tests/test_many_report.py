@@ -1,0 +1,90 @@
+"""The page of many series: one at a time, chosen by a click, and static without Plotly."""
+
+import importlib.util
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from compositegp.cli.many_report import SeriesResults, render_many_report
+
+INDEX = pd.date_range("2024-01-01", periods=60, freq="h", tz="Europe/Stockholm")
+
+
+def results(name, errors=True):
+    levels = (0.025, 0.25, 0.5, 0.75, 0.975)
+    forecast = pd.DataFrame({"mean": 1.0, "std": 1.0} | {f"q{q}": 1.0 + q for q in levels}, index=INDEX[-12:])
+    table = pd.DataFrame(
+        {"observed": np.arange(12.0), "mean": 5.0, "step": np.arange(12), "PIT": 0.5}, INDEX[24:36]
+    )
+    return SeriesResults(
+        name,
+        pd.Series(np.sin(np.arange(48.0)), INDEX[:48], name="nox"),
+        forecast,
+        [f"what {name} learned"],
+        [],
+        pd.DataFrame({"RMSE": [1.0]}, index=["compositegp, mean"]) if errors else None,
+        table if errors else None,
+    )
+
+
+def page_of(*names):
+    overview = pd.DataFrame({"RMSE": [1.25] * len(names)}, index=pd.Index(names, name="station"))
+    return render_many_report("nox of all", overview, [results(name) for name in names], {"c": "is empty"})
+
+
+def test_every_series_has_a_row_an_option_and_a_section():
+    page = page_of("north", "<south>")
+    assert "<south>" not in page
+    for number, name in enumerate(("north", "&lt;south&gt;")):
+        assert f'<a href="#series-{number}">{name}</a></td><td>1.25</td>' in page
+        assert f'<option value="{number}">{name}</option>' in page
+        assert f'<section class="series" id="series-{number}">\n<h2>{name}</h2>' in page
+        assert f"<li>what {name} learned</li>" in page
+    assert "<li>c: is empty</li>" in page
+    assert "no gaps, no duplicates, no missing values" in page
+
+
+def test_without_plotly_the_pictures_are_static(monkeypatch):
+    monkeypatch.setattr("compositegp.cli.many_report.find_spec", lambda name: None)
+    page = page_of("north", "south")
+    assert page.count("data:image/png;base64,") == 4  # a forecast and a backtest each
+    assert "const figures = [];" in page
+    assert 'class="interactive"' not in page
+
+
+def test_a_series_is_chosen_by_a_click_in_a_browser(tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no chromium: make test-setup installs it")
+    probe = (
+        "<script>window.onerror = e => document.title = 'error ' + e; window.onload = () => {"
+        "const shown = () => sections.filter(one => !one.hidden).map(one => one.querySelector('h2').textContent);"
+        "const first = shown(); document.querySelectorAll('#overview a')[1].click();"
+        "window.addEventListener('hashchange', () => setTimeout(() => {"
+        "const svg = sections[1].querySelectorAll('.main-svg');"
+        "const wide = svg.length ? Math.round(svg[0].getBoundingClientRect().width) : 0;"
+        "document.body.dataset.seen = [first.join('+'), shown().join('+'), choice.value, wide].join(' '); }, 0)) };"
+        "</script>"
+    )
+    path = tmp_path / "page.html"
+    path.write_text(page_of("north", "south").replace("</head>", probe + "</head>"))
+    done = subprocess.run(
+        [
+            browser,
+            *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+            *("--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"),
+            *("--virtual-time-budget=5000", "--enable-logging=stderr", "--v=0", "--dump-dom", f"file://{path}"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "CONSOLE" not in done.stderr
+    assert "<title>error" not in done.stdout
+    first, then, value, wide = done.stdout.split('data-seen="')[1].split('"')[0].split()
+    assert (first, then, value) == ("north", "south", "1")
+    if importlib.util.find_spec("plotly") is not None:
+        assert int(wide) > 300
