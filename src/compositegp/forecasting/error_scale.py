@@ -22,7 +22,7 @@ SPANS = (1.0, 7.0, 28.0)  # horizons over which recent errors are averaged
 # The penalty pulls the slopes on recent errors to these, and the rest to zero. Chosen among thirteen settings by the
 # log score of the second half of the past of fifteen series, given the first half.
 _FOLLOW, _FOLLOW_RIDGE, _RIDGE = (0.1, 0.3, 0.4), 100.0, 20.0
-# Those of short series, whose longest span is decades. Chosen among four by the CRPS of 34 series of months, quarters.
+# Those of short series, whose longest span is decades. Chosen among four by CRPS and coverage of 34 such series.
 _FOLLOW_WHOLE = (0.5, 0.3, 0.0)
 _ONE_ERROR = (
     2.0  # information of one error about the logarithm of its scale: the weight of the Gaussian's own scale
