@@ -30,14 +30,19 @@ class Quantiles:
     values: np.ndarray
 
     def scores(self, y: np.ndarray) -> dict[str, float]:
-        """Scores as of other predictions; the CRPS is twice the mean pinball loss, and there is no log score."""
+        """Scores as of other predictions; the CRPS is twice the integral of the pinball loss, and there is no log score.
+
+        The integral is that of straight lines between the levels, down to zero at both ends: 0.3 % too small at 21
+        levels of a Gaussian.
+        """
         values = np.sort(self.values, axis=1)
         below = y[:, None] - values
-        pinball = np.maximum(self.levels * below, (self.levels - 1) * below)
+        pinball = np.maximum(self.levels * below, (self.levels - 1) * below).mean(axis=0)
+        ends = np.concatenate([[0.0], self.levels, [1.0]])
         found = {
             "RMSE": float(np.sqrt(np.mean((self.mean - y) ** 2))),
             "MAE": float(np.abs(self.mean - y).mean()),
-            "CRPS": float(2 * pinball.mean()),
+            "CRPS": float((ends[2:] - ends[:-2]) @ pinball),
             "log score": float("nan"),
         }
         for level in LEVELS:
@@ -89,8 +94,8 @@ def default(task: Task) -> Prediction:
 
 
 def gradient_boosting(task: Task) -> Prediction:
-    """scikit-learn's HistGradientBoostingRegressor: one model for the mean, one for each of eleven quantiles."""
-    levels = np.array([0.025, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95, 0.975])
+    """scikit-learn's HistGradientBoostingRegressor: one model for the mean, one for each of 21 quantiles."""
+    levels = np.concatenate([[0.025], np.linspace(0.05, 0.95, 19), [0.975]])
     mean = HistGradientBoostingRegressor(random_state=0).fit(task.X, task.y)
     models = [
         HistGradientBoostingRegressor(loss="quantile", quantile=level, random_state=0).fit(task.X, task.y)
