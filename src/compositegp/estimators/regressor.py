@@ -497,7 +497,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def validate(self, *, random_state: int = 100) -> ValidationReport:
         """How good predictions are, near the data and in gaps, from training data alone.
 
-        Some hundred training points are predicted without themselves and without their K nearest neighbors, for several
+        Up to 2,500 training points are predicted without themselves and without their K nearest neighbors, for several
         K, from one factorisation each. The hyper-parameters are those learned from all the data.
 
         Parameters

@@ -149,9 +149,9 @@ class LearningResult:
     theta_information : array of shape (p, p)
         Fisher information about `theta` in the segments that were read.
     theta_covariance : array of shape (p, p)
-        Error covariance of `theta`: the inverse of the Fisher information in the segments that were read. It assumes
-        that each segment is independent of the others given the points it is conditioned on. Without conditioning the
-        true errors are a little larger.
+        Error covariance of `theta`. By `CompositeLikelihood` the inverse of the Fisher information in the segments that
+        were read or, where these are not conditioned on each other, Godambe's. By `FisherAverage` the inverse in any
+        case, and the true errors are a little larger.
     mean : as in `posterior`
         The mean to pass to `posterior`: an `Estimated` if coefficients were learned, otherwise the given mean.
     mean_coefficients : array of shape (q,), or (q, t) for t outputs
