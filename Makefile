@@ -48,9 +48,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/design.py
 
 # Beside other libraries, each in turn with the whole machine, in one unbroken run: some hours.
+# An hour and more on two idle cores; LIMIT is the seconds that one method may take.
+LIMIT ?= 300
 bench-peers: $(READY)
 	$(PIP) '$(TORCH)' --editable '.[peers]'
-	$(BIN)/python benchmarks/peers.py --out benchmarks/results --readme README.md
+	$(BIN)/python benchmarks/peers.py --out benchmarks/results --readme README.md --limit $(LIMIT)
 
 # Ten minutes on two cores; the figures go to docs/trust.md. Fails if one that should be zero is not.
 attack: $(READY)

@@ -1,6 +1,6 @@
 """compositegp beside its peers, in one unbroken run, one table: seconds, memory, accuracy and calibration.
 
-    python benchmarks/peers.py --out benchmarks/results       # everything, and nothing from an earlier run: some hours
+    python benchmarks/peers.py --out benchmarks/results       # everything, and nothing from an earlier run: an hour and more
     python benchmarks/peers.py --readme README.md --out benchmarks/results   # and its summary, between two marks there
     python benchmarks/peers.py --task satellite               # one task, printed
     python benchmarks/peers.py --only compositegp             # methods whose name begins so, printed
@@ -178,7 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", choices=TASKS, action="append", help="all if left out")
     parser.add_argument("--only", default="", help="methods whose name begins so")
-    parser.add_argument("--limit", type=float, default=600, help="seconds that one method may take")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that one method may take")
     parser.add_argument("--memory", type=float, default=20, help="GB that one process may take")
     parser.add_argument(
         "--out", type=Path, help="folder to write peers.md to: the whole run, all tasks and methods"
