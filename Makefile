@@ -47,8 +47,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/estimator.py
 	$(BIN)/python benchmarks/design.py
 
-# Beside other libraries, each in turn with the whole machine, in one unbroken run: some hours.
-# An hour and more on two idle cores; LIMIT is the seconds that one method may take.
+# Beside other libraries, each in turn with the whole machine, in one unbroken run: an hour and more on two idle cores.
+# LIMIT is the seconds that one method may take.
 LIMIT ?= 300
 bench-peers: $(READY)
 	$(PIP) '$(TORCH)' --editable '.[peers]'

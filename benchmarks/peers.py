@@ -1,6 +1,6 @@
 """compositegp beside its peers, in one unbroken run, one table: seconds, memory, accuracy and calibration.
 
-    python benchmarks/peers.py --out benchmarks/results       # everything, and nothing from an earlier run: an hour and more
+    python benchmarks/peers.py --out benchmarks/results       # everything, nothing from an earlier run: an hour
     python benchmarks/peers.py --readme README.md --out benchmarks/results   # and its summary, between two marks there
     python benchmarks/peers.py --task satellite               # one task, printed
     python benchmarks/peers.py --only compositegp             # methods whose name begins so, printed
