@@ -1,12 +1,10 @@
 """The page of many series: one at a time, chosen by a click, and static without Plotly."""
 
 import importlib.util
-import shutil
-import subprocess
 
 import numpy as np
 import pandas as pd
-import pytest
+from browser import dump_probed_page
 
 from compositegp.cli.many_report import SeriesResults, render_many_report
 
@@ -56,35 +54,17 @@ def test_without_plotly_the_pictures_are_static(monkeypatch):
 
 
 def test_a_series_is_chosen_by_a_click_in_a_browser(tmp_path):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("no chromium: make test-setup installs it")
     probe = (
-        "<script>window.onerror = e => document.title = 'error ' + e; window.onload = () => {"
+        "window.onload = () => {"
         "const shown = () => sections.filter(one => !one.hidden).map(one => one.querySelector('h2').textContent);"
         "const first = shown(); document.querySelectorAll('#overview a')[1].click();"
         "window.addEventListener('hashchange', () => setTimeout(() => {"
         "const svg = sections[1].querySelectorAll('.main-svg');"
         "const wide = svg.length ? Math.round(svg[0].getBoundingClientRect().width) : 0;"
         "document.body.dataset.seen = [first.join('+'), shown().join('+'), choice.value, wide].join(' '); }, 0)) };"
-        "</script>"
     )
-    path = tmp_path / "page.html"
-    path.write_text(page_of("north", "south").replace("</head>", probe + "</head>"))
-    done = subprocess.run(
-        [
-            browser,
-            *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-            *("--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"),
-            *("--virtual-time-budget=5000", "--enable-logging=stderr", "--v=0", "--dump-dom", f"file://{path}"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "CONSOLE" not in done.stderr
-    assert "<title>error" not in done.stdout
-    first, then, value, wide = done.stdout.split('data-seen="')[1].split('"')[0].split()
+    found = dump_probed_page(page_of("north", "south"), probe, tmp_path, "--virtual-time-budget=5000")
+    first, then, value, wide = found.split('data-seen="')[1].split('"')[0].split()
     assert (first, then, value) == ("north", "south", "1")
     if importlib.util.find_spec("plotly") is not None:
         assert int(wide) > 300

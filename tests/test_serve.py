@@ -12,6 +12,7 @@ import urllib.request
 import numpy as np
 import pandas as pd
 import pytest
+from browser import dump_page
 
 from compositegp.cli.app import main
 from compositegp.forecasting import CompositeGPForecaster
@@ -127,25 +128,11 @@ def test_a_model_and_an_address_are_for_one_process(served, trained, tmp_path, c
 
 
 def test_the_page_draws_the_forecast_in_a_browser(served, tmp_path):
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("no chromium: make test-setup installs it")
     served.forecast()
-    done = subprocess.run(
-        [
-            browser,
-            *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
-            *("--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"),
-            *("--enable-logging=stderr", "--v=0", "--virtual-time-budget=3000", "--dump-dom", served.url),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert "CONSOLE" not in done.stderr
-    assert "forecast after 2024-01-" in done.stdout
+    found = dump_page(served.url, tmp_path, "--virtual-time-budget=3000")
+    assert "forecast after 2024-01-" in found
     for name in ("history", "mean", "wide", "narrow"):
-        points = done.stdout.split(f'class="{name}" points="')[1].split('"')[0]
+        points = found.split(f'class="{name}" points="')[1].split('"')[0]
         pairs = np.array([pair.split(",") for pair in points.split()], dtype=float)
         assert len(pairs) >= 6
         assert pairs[:, 0].min() >= 59

@@ -74,7 +74,7 @@ def run(
     ] = True,
     search: Annotated[
         bool,
-        typer.Option("--search/--no-search", help="Try models with other parts; without it ten times faster."),
+        typer.Option("--search/--no-search", help="Try models with other parts; without it much faster."),
     ] = True,
     log: LogFlag = False,
     timezone: Annotated[
