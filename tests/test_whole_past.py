@@ -9,14 +9,12 @@ from scipy.stats import multivariate_normal
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.forecasting.horizon_terms import covariances
 from compositegp.forecasting.memory import (
-    Memory,
     _places_of_theta,
     learn_memory,
     prior_precision,
     sum_of,
     whole_kernel,
 )
-from compositegp.forecasting.series_learning import _forecasts_of_earlier_kernels
 from compositegp.forecasting.whole_past import WholePast
 
 SIZE, HORIZON = 40, 5
@@ -24,7 +22,7 @@ SIZE, HORIZON = 40, 5
 
 @pytest.fixture
 def kernel():
-    return sum_of(list(whole_kernel(Memory(None, 1.5, 0.5, "rough"), {"year": 12.0}, 12, SIZE, 1.0).values()))
+    return sum_of(list(whole_kernel({"year": 12.0}, 12, SIZE, 1.0).values()))
 
 
 @pytest.fixture
@@ -121,19 +119,6 @@ def test_a_slope_that_changes_is_followed():
     model = CompositeGPForecaster(None, horizon=12).fit(pd.Series(values, index))
     ahead = model.predict(12)["mean"].to_numpy()
     np.testing.assert_allclose(ahead, 170 - (np.arange(120, 132) - 70), atol=6)  # damped a little
-
-
-def test_forecasts_by_earlier_kernels_know_nothing_of_what_they_forecast(past, kernel):
-    first = 16
-    found = _forecasts_of_earlier_kernels(past, kernel, first, HORIZON)
-    assert found.errors.shape == (SIZE - HORIZON + 1 - first, HORIZON)
-    later = WholePast(past.values.copy(), past.functions, past.prior_variance)
-    later.values[30:] += 5.0
-    changed = _forecasts_of_earlier_kernels(later, kernel, first, HORIZON)
-    # The change of a value is that of its error, as long as no value before the origin is changed.
-    steps = np.arange(first, 31)[:, None] + np.arange(HORIZON)
-    np.testing.assert_allclose((changed.errors - found.errors)[: len(steps)], 5.0 * (steps >= 30), atol=1e-6)
-    np.testing.assert_allclose(changed.variance[: len(steps)], found.variance[: len(steps)], rtol=1e-6)
 
 
 def test_hyperparameters_are_set_in_their_places(kernel):

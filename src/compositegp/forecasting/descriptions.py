@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.forecasting.fitted_series import FittedSeries
 
@@ -21,7 +20,7 @@ def describe(series: FittedSeries) -> list[str]:
     for name, part in series.parts.items():
         count = len(part.theta)
         own = [next(errors) for _ in range(count)]
-        lines.append(f"{name}: " + _words(part, np.exp(part.theta), own, step))
+        lines.append(f"{name}: " + _words(name, np.exp(part.theta), own, step))
     scale = "none" if type(series.transform).__name__ == "IdentityTarget" else type(series.transform).__name__
     tails = (
         "normal" if series.scale.log_df > 4 else f"as of Student's t with {np.exp(series.scale.log_df):.1f} degrees"
@@ -38,14 +37,15 @@ def describe(series: FittedSeries) -> list[str]:
 _SCALES = {"none": "as it is", "LogTarget": "logarithm", "PowerTarget": "square root"}
 
 
-def _words(part: Kernel, values: Any, errors: list[float], step: Any) -> str:
-    """A part of the kernel in words, from its variance, smoothness and length."""
+def _words(name: str, values: Any, errors: list[float], step: Any) -> str:
+    """A part of the kernel in words, from its name, variance, smoothness and length."""
     texts = [f"{value:.3g}{_error(error)}" for value, error in zip(values, errors, strict=True)]
     lengths = [f"{_duration(value * step)}{_error(error)}" for value, error in zip(values, errors, strict=True)]
     if len(values) == 1:
         return f"variance {texts[0]}"
     if len(values) == 2:
-        return f"variance {texts[0]}, forgotten over {lengths[1]}"
+        forgotten = "slope damped" if name == "damped trend" else "forgotten"
+        return f"variance {texts[0]}, {forgotten} over {lengths[1]}"
     return f"variance {texts[0]}, smoothness {texts[1]} of its period, drifts over {lengths[2]}"
 
 

@@ -20,7 +20,7 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.forecast_parts import ForecastParts, find_parts
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, on_grid
-from compositegp.forecasting.memory import WHOLE_MEMORY, Memory
+from compositegp.forecasting.memory import Memory
 from compositegp.forecasting.model_choice import choose_model, clock_effects, column_effects, history_effects
 from compositegp.forecasting.seasons import Season, given_seasons
 from compositegp.forecasting.series_learning import (
@@ -28,7 +28,6 @@ from compositegp.forecasting.series_learning import (
     Learned,
     Task,
     begin_recursion,
-    calibrated,
     learn_candidate,
     memory_windows,
 )
@@ -211,10 +210,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         for more in history_effects(task.grid, task.rhythm, seen.columns).values():
             offered = offered + more
         names = before.effects.columns
-        memory = WHOLE_MEMORY if task.is_whole else Memory()
-        candidate = Candidate(before.transform, [one for one in offered if one.name in names], memory)
+        candidate = Candidate(before.transform, [one for one in offered if one.name in names], Memory())
         learned = learn_candidate(task, candidate, kernel, rounds=1, learn_kernel=False)
-        learned = replace(calibrated(task, learned), names=before.names)
+        learned = replace(learned, names=before.names)
         self._take(seen, timeline, task, learned, seen.notes + notes)
         return self
 

@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from compositegp.backend import Floats
+from compositegp.forecasting.damped_trend import DampedTrend
 from compositegp.forecasting.horizon_terms import covariance_slopes, covariances
 
 _ROUNDS = 60  # of the optimizer
@@ -40,10 +41,6 @@ class Memory(NamedTuple):
     medium: float | None = 0.5
     long: float | None = None
     drift: str = "smooth"
-
-
-# Of short series. A choice among several by their few horizons made forecasts worse than this one alone.
-WHOLE_MEMORY = Memory(None, 1.5, 0.5, "rough")
 
 
 def memory_kernel(memory: Memory, periods: dict[str, float], block: float, variance: float) -> dict[str, Kernel]:
@@ -81,19 +78,16 @@ def memory_kernel(memory: Memory, periods: dict[str, float], block: float, varia
     return parts | {"noise": WhiteKernel(share, (1e-4 * share, 1e3 * share))}
 
 
-def whole_kernel(
-    memory: Memory, periods: dict[str, float], block: float, size: int, variance: float
-) -> dict[str, Kernel]:
+def whole_kernel(periods: dict[str, float], block: float, size: int, variance: float) -> dict[str, Kernel]:
     """The parts of the kernel of a short series, all of which is remembered, by their names.
 
-    A level that wanders (Matérn 1/2), a slope that wanders and is damped (Matérn 3/2), seasons that drift, and noise:
-    over a length beyond the series these are the parts of exponential smoothing. Learning begins at these values, and
-    its prior is about them. Shorter lengths, from which a level returns to the mean of all years, forecast worse after
-    a change (thirteen series of months and quarters, scored by CRPS on their last years).
+    A level that wanders (Matérn 1/2), a trend whose slope wanders and is damped, seasons that drift, and noise: over
+    lengths beyond the series these are the parts of exponential smoothing. Learning begins at these values, and its
+    prior is about them. Shorter lengths, from which a level returns to the mean of all years, forecast worse after a
+    change, and so did a choice among several kinds of memory by the few horizons of a short series.
 
     Parameters
     ----------
-    memory : Memory
     periods : dict
         Steps of the patterns that drift, by their names.
     block : float
@@ -109,24 +103,19 @@ def whole_kernel(
 
     Examples
     --------
-    >>> list(whole_kernel(Memory(None, 1.5, 0.5), {"year": 12.0}, 12.0, 120, 1.0))
-    ['medium memory', 'long memory', 'year pattern', 'noise']
+    >>> list(whole_kernel({"year": 12.0}, 12.0, 120, 1.0))
+    ['damped trend', 'long memory', 'year pattern', 'noise']
     """
-    lengths = {
-        "short memory": block / 4,
-        "medium memory": max(8 * block, size),
-        "long memory": max(32 * block, 4 * size),
+    slope, level = 8 * block, max(32 * block, 4 * size)
+    trend = DampedTrend(slope, level, (slope / 150, 150 * slope))
+    walk = _rough(level, (level / 150, 150 * level))
+    parts: dict[str, Kernel] = {
+        "damped trend": _scaled(variance, trend, 1.0),
+        "long memory": _scaled(variance, walk, 0.72),
     }
-    shares = {"short memory": 0.01, "medium memory": 0.09, "long memory": 0.72}
-    parts: dict[str, Kernel] = {}
-    for (name, length), nu in zip(lengths.items(), memory[:3], strict=True):
-        if nu is not None:
-            bounds = (length / 150, 150 * length)
-            parts[name] = _scaled(variance, Matern(length, bounds, nu=nu), shares[name])
     for name, period in periods.items():
-        drift = RBF if memory.drift == "smooth" else _rough
         shape = ExpSineSquared(0.3, period, (0.03, 10.0), periodicity_bounds="fixed")
-        parts[f"{name} pattern"] = _scaled(variance, shape * drift(10 * period, (period, 400 * period)))
+        parts[f"{name} pattern"] = _scaled(variance, shape * _rough(10 * period, (period, 400 * period)))
     return parts | {"noise": WhiteKernel(0.01 * variance, (1e-7 * variance, 10 * variance))}
 
 

@@ -9,12 +9,11 @@ from joblib import Parallel, delayed
 
 from compositegp.forecasting.effects import Effect, column_knots
 from compositegp.forecasting.grid import Grid, Rhythm, history_names
-from compositegp.forecasting.memory import WHOLE_MEMORY, Memory
+from compositegp.forecasting.memory import Memory
 from compositegp.forecasting.series_learning import (
     Candidate,
     Learned,
     Task,
-    calibrated,
     learn_candidate,
 )
 from compositegp.predictive import TargetTransform
@@ -119,21 +118,19 @@ def choose_model(
     Learned, list of str
     """
     run = Parallel(n_jobs=n_jobs)
-    memories = (WHOLE_MEMORY,) if task.is_whole else _MEMORIES
-    first = run(delayed(learn_candidate)(task, Candidate(one, effects, memories[0])) for one in transforms)
+    first = run(delayed(learn_candidate)(task, Candidate(one, effects, _MEMORIES[0])) for one in transforms)
     best: Learned = max(first, key=_score)
     worth = max(_WORTH, task.chance) if task.is_whole else _WORTH
     notes = []
     if len(transforms) > 1:
         scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
         notes.append(f"scale {_name(best.candidate.transform)} by the log score of past forecasts ({scores})")
-    other_memories = partial(_memories, memories)
-    stages = (_with_histories, _without_effects, other_memories)[: 2 if task.is_whole else 3]
+    stages = (_with_histories, _without_effects, _other_memories)[: 2 if task.is_whole else 3]
     for stage in stages if search else ():
         changes = list(stage(best.candidate, histories, fixed))
         tried = run(
             delayed(partial(learn_candidate, rounds=1))(
-                task, change, None if stage is other_memories else best.kernel
+                task, change, None if stage is _other_memories else best.kernel
             )
             for _, change in changes
         )
@@ -143,14 +140,14 @@ def choose_model(
         if not kept:
             continue
         top = max(kept, key=lambda pair: _score(pair[1]))[1]
-        if stage is not other_memories and len(kept) > 1:
+        if stage is not _other_memories and len(kept) > 1:
             # Changes that help alone may help together.
             together = learn_candidate(
                 task, _merged(best.candidate, [one.candidate for _, one in kept]), best.kernel
             )
             top = max(top, together, key=_score)
         best = top
-    return calibrated(task, best), notes
+    return best, notes
 
 
 def _with_histories(
@@ -169,11 +166,11 @@ def _without_effects(
             yield f"without {effect.name}", replace(candidate, effects=rest)
 
 
-def _memories(
-    memories: Sequence[Memory], candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
+def _other_memories(
+    candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
 ) -> Iterator[tuple[str, Candidate]]:
-    for memory in memories:
-        changed = {name: value for name, value in memory._asdict().items() if value != getattr(memories[0], name)}
+    for memory in _MEMORIES:
+        changed = {name: value for name, value in memory._asdict().items() if value != getattr(_MEMORIES[0], name)}
         text = ", ".join(f"{name} {value}" for name, value in changed.items())
         yield f"memory with {text}" if changed else "memory learned anew", replace(candidate, memory=memory)
 

@@ -5,7 +5,6 @@ p(y_step | past) at origins in the later part of the training data, where the co
 windows before each origin. Candidates are tried one change at a time, and a change is kept if it raises the score.
 """
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -54,8 +53,7 @@ _WHOLE = 672  # steps of a short series: forecasts are made from all of it
 _LATEST = 300  # of them, from which its kernel is learned
 _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
 _CYCLES = 2.5  # of the longest pattern that are known before the first forecast that counts
-_KERNELS = 3  # of a short series that are learned from its first part, for the forecasts of what follows
-_INDEPENDENT = 2.0  # errors in a horizon, by the coverage of 37 series of months and quarters
+_INDEPENDENT = 1.0  # errors in a horizon, by the coverage of 46 series, most of months and quarters
 _FREEDOM = 1.0  # of the hyper-parameters of a short series
 
 
@@ -248,7 +246,7 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     center, variance, size = float(np.nanmean(y)), float(np.nanvar(y)), len(y)
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
     past = WholePast(y - center, functions, variance)
-    parts = whole_kernel(candidate.memory, task.patterns, task.block, size, variance)
+    parts = whole_kernel(task.patterns, task.block, size, variance)
     if kernel is None:
         begin = sum_of(list(parts.values()))
         prior = prior_precision(begin, _FREEDOM)
@@ -260,23 +258,6 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, forecasts)
 
 
-def calibrated(task: Task, learned: Learned) -> Learned:
-    """A model with the scale of its errors; for a short series, of forecasts by kernels of their own past.
-
-    A kernel that was learned from the values that it forecasts makes errors that are too small.
-    """
-    if not task.is_whole:
-        return learned
-    candidate = learned.candidate
-    y = _targets(task.grid.values, candidate.transform)
-    functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
-    past = WholePast(y - learned.center, functions, learned.information.prior_variance)
-    parts = whole_kernel(candidate.memory, task.patterns, task.block, len(y), past.prior_variance)
-    forecasts = _forecasts_of_earlier_kernels(past, sum_of(list(parts.values())), task.first_origin, task.block)
-    scale, recent, _ = _calibrate_whole(task, candidate, forecasts, y)
-    return replace(learned, scale=scale, recent=recent, errors=forecasts)
-
-
 def _calibrate_whole(
     task: Task, candidate: Candidate, forecasts: Forecasts, y: Floats
 ) -> tuple[ErrorScale, Floats, float]:
@@ -285,19 +266,6 @@ def _calibrate_whole(
     at = (task.first_origin + np.arange(len(steps))[:, None] + steps).ravel()
     scale, recent, score = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
     return scale.widened(_INDEPENDENT * (len(y) - task.first_origin) / task.block), recent, score
-
-
-def _forecasts_of_earlier_kernels(past: WholePast, begin: Kernel, first: int, block: int) -> Forecasts:
-    """Forecasts of the origins from `first` on, by kernels that were learned from values before each of them."""
-    size = len(past.values)
-    cuts = np.unique(np.linspace(first, size - block + 1, _KERNELS + 1).round().astype(int))
-    found, prior = [], prior_precision(begin, _FREEDOM)
-    for start, stop in itertools.pairwise(cuts):
-        known = past.first(start).latest(_LATEST)
-        kernel = learn_memory(begin, [known], precision=prior).kernel if known.count else begin
-        errors, variance = past.first(stop + block - 1).forecasts(covariances(kernel, size), block)
-        found.append((errors[start:stop], variance[start:stop]))
-    return Forecasts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
