@@ -312,8 +312,8 @@ class NeighborhoodPredictor(Predictor):
         return predict(Z, self._size, self._group_size, n_jobs=n_jobs)
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
-        """Means alone, without the neighborhoods that error bars need."""
-        return self._cached_search.predict(Z, self._size, self._group_size, n_jobs=n_jobs).mean
+        """Means alone, without the solves and the neighborhoods that error bars need."""
+        return self._cached_search.means(Z, self._size, self._group_size, n_jobs=n_jobs)
 
     def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
         """Factors and family by what was learned of errors at training points."""
