@@ -18,8 +18,6 @@ from compositegp.datasets import nox_emissions
 from compositegp.kernels import noise_variance
 from compositegp.simulate import stationary_field
 
-figure, panels = plt.subplots(2, 2, figsize=(10, 6.5), layout="constrained")
-
 truth = ConstantKernel(1.0) * RBF(5.0) + WhiteKernel(0.1)
 steps = np.arange(5_000.0)[:, None]
 y = stationary_field(truth, len(steps), random_state=1)[0]
@@ -28,14 +26,6 @@ segments = segment(steps, 200, "sequential")
 learned = learn(1.0 * RBF(1.0) + WhiteKernel(1.0), steps, y, segments, learning=averaging)
 estimates = np.array([step.theta[1] for step in learned.history[:-1]])  # of log length scale, after each segment
 errors = np.array([step.standard_errors[1] for step in learned.history[:-1]])
-count = np.arange(1, len(estimates) + 1)
-panels[0, 0].fill_between(
-    count, np.exp(estimates - 2 * errors), np.exp(estimates + 2 * errors), alpha=0.25, label="± 2 standard errors"
-)
-panels[0, 0].plot(count, np.exp(estimates), label="running average")
-panels[0, 0].axhline(5.0, color="black", linestyle="--", label="truth")
-panels[0, 0].set(title="learning", xlabel="segments of 200 read", ylabel="length scale")
-panels[0, 0].legend(frameon=False)
 
 # %%
 # **Error bars** (Section 6.1): all segments show the same periodic pattern, and the composite counts it once for each. It claims less error
@@ -45,67 +35,79 @@ kernel = 1.0 * RBF(2000.0) * ExpSineSquared(1.0, 24.0) + 0.3 * RBF(3.0) + WhiteK
 X = np.arange(480.0)[:, None]
 Z = 480.0 + np.arange(0.5, 24.0)[:, None]
 report = analysis.compare(kernel, X, Z, Composite.marginal(segment(X, 120, "sequential")))
-ahead = Z[:, 0] - 479
-panels[0, 1].plot(ahead, np.sqrt(report.actual_mse), color="C1", label="composite: actual")
-panels[0, 1].plot(ahead, np.sqrt(report.exact_variance), color="black", label="exact GP: claimed and actual")
-panels[0, 1].plot(ahead, np.sqrt(report.claimed_variance), "--", color="C1", label="composite: claimed")
-panels[0, 1].set(title="error bars", xlabel="steps ahead", ylabel="standard error of f", ylim=(0, None))
-panels[0, 1].legend(frameon=False, loc="lower right")
+print(report)
 
 # %%
 # **Analysis** (Section 5): the same, averaged over the test points, for segments of many sizes. One segment of 480 is the exact GP.
 
 sizes = [30, 48, 60, 80, 120, 160, 240, 480]
 reports = [analysis.compare(kernel, X, Z, Composite.marginal(segment(X, size, "sequential"))) for size in sizes]
-exact = np.mean(report.exact_variance)
-panels[1, 0].plot(sizes, [found.actual_mse.mean() / exact for found in reports], "o-", color="C1", label="actual")
-panels[1, 0].plot(
-    sizes, [found.claimed_variance.mean() / exact for found in reports], "s--", color="C1", label="claimed"
-)
-panels[1, 0].axhline(1.0, color="black", label="exact GP")
-panels[1, 0].set(title="analysis", xlabel="size of a segment", ylabel="squared error / the exact GP's", xscale="log")
-panels[1, 0].set_xticks(sizes, [str(size) for size in sizes])
-panels[1, 0].minorticks_off()
-panels[1, 0].legend(frameon=False)
 
 # %%
-# **Nitrogen oxides** (Section 6.3): a day is forecast from eight weeks of hourly values, with a kernel learned from the likelihood of the same weeks.
-# The study has Stockholm's NOx; this is a Swiss motorway, whose data install with pip. All weeks show the same day, so the composite, which counts
-# it eight times, overshoots where the exact GP does not.
+# **Nitrogen oxides** (Section 6.3): a day is forecast from eight weeks of hourly values, with a kernel learned from the likelihood of the
+# same weeks. The study has Stockholm's NOx; this is a Swiss motorway, whose data install with pip. All weeks show the same day, so the
+# composite, which counts it eight times, overshoots where the exact GP does not.
 
 series = nox_emissions()["2004-04-29":"2004-06-24"]
 hours = ((series.index - series.index[0]).total_seconds() / 3600).to_numpy()[:, None]
-start = 0.5 * Matern(10.0, nu=0.5) + 0.5 * ExpSineSquared(1.0, 24.0, periodicity_bounds="fixed") * RBF(
-    336.0, (72.0, 5000.0)
-)
 logs = np.log(series.to_numpy())
 past = series.index < "2004-06-24"
 weeks = segment(hours[past], 168, "sequential")
-nox = learn(start + WhiteKernel(0.05), hours[past], logs[past], weeks, mean="constant")
-print(nox.kernel)
-axes = panels[1, 1]
-axes.plot(hours[~past] - hours[~past][0], series[~past], ".", color="black", label="what came")
-for name, color, composite in (
-    ("exact GP", "black", Composite.full(past.sum())),
-    ("composite of 8 weeks", "C1", Composite.marginal(weeks)),
-):
-    found = posterior(nox.kernel, hours[past], logs[past], hours[~past], composite, mean="constant")
-    spread = np.sqrt(found.variance + noise_variance(nox.kernel, hours[~past]))
-    hour = hours[~past][:, 0] - hours[~past][0]
-    axes.plot(hour, np.exp(found.mean), color=color, label=name)
-    axes.fill_between(
-        hour, np.exp(found.mean - 2 * spread), np.exp(found.mean + 2 * spread), alpha=0.15, color=color, linewidth=0
+day = ExpSineSquared(1.0, 24.0, periodicity_bounds="fixed") * RBF(672.0, "fixed")
+start = 0.5 * Matern(10.0, nu=0.5) + 0.5 * day + WhiteKernel(0.05)
+nox = learn(start, hours[past], logs[past], weeks, mean="constant").kernel
+print(nox)
+beliefs = {
+    name: posterior(nox, hours[past], logs[past], hours[~past], composite, mean="constant")
+    for name, composite in (
+        ("exact GP", Composite.full(past.sum())),
+        ("composite of 8 weeks", Composite.marginal(weeks)),
     )
-axes.set(title="nitrogen oxides, 24 June 2004, with 95 % bands", xlabel="hour of the day", ylabel="NOx, ppb")
-axes.legend(frameon=False)
+}
+
+# %%
+# All four in one picture:
+
+figure, ((learning, bars), (costs, forecast)) = plt.subplots(2, 2, figsize=(10, 6.5), layout="constrained")
+
+count = np.arange(1, len(estimates) + 1)
+band = np.exp(estimates - 2 * errors), np.exp(estimates + 2 * errors)
+learning.fill_between(count, *band, alpha=0.25, label="± 2 standard errors")
+learning.plot(count, np.exp(estimates), label="running average")
+learning.axhline(5.0, color="black", linestyle="--", label="truth")
+learning.set(title="learning", xlabel="segments of 200 read", ylabel="length scale")
+
+ahead = Z[:, 0] - 479
+bars.plot(ahead, np.sqrt(report.actual_mse), color="C1", label="composite: actual")
+bars.plot(ahead, np.sqrt(report.exact_variance), color="black", label="exact GP: claimed and actual")
+bars.plot(ahead, np.sqrt(report.claimed_variance), "--", color="C1", label="composite: claimed")
+bars.set(title="error bars", xlabel="steps ahead", ylabel="standard error of f", ylim=(0, None))
+
+exact = report.exact_variance.mean()
+costs.plot(sizes, [found.actual_mse.mean() / exact for found in reports], "o-", color="C1", label="actual")
+costs.plot(sizes, [found.claimed_variance.mean() / exact for found in reports], "s--", color="C1", label="claimed")
+costs.axhline(1.0, color="black", label="exact GP")
+costs.set(title="analysis", xlabel="size of a segment", ylabel="squared error / the exact GP's", xscale="log")
+costs.set_xticks(sizes, [str(size) for size in sizes])
+costs.minorticks_off()
+
+hour = series.index[~past].hour
+forecast.plot(hour, series[~past], ".", color="black", label="what came")
+for (name, found), color in zip(beliefs.items(), ("black", "C1"), strict=True):
+    spread = 2 * np.sqrt(found.variance + noise_variance(nox, hours[~past]))
+    forecast.plot(hour, np.exp(found.mean), color=color, label=name)
+    band = np.exp(found.mean - spread), np.exp(found.mean + spread)
+    forecast.fill_between(hour, *band, alpha=0.15, color=color, linewidth=0)
+forecast.set(title="24 June 2004, with 95 % bands", xlabel="hour of the day", ylabel="NOx, ppb")
+for panel in (learning, bars, costs, forecast):
+    panel.legend(frameon=False)
 plt.show()
 
 # %%
 # **The recursion** (Section 4.2): segments may come one at a time, in any order. The belief is the same.
 
-belief = prior(nox.kernel, Z, mean=4.0)
-values = logs[past]
+belief = prior(nox, hours[~past], mean=4.0)
 for part in weeks[::-1]:
-    belief = belief.update(hours[past][part], values[part])
-at_once = posterior(nox.kernel, hours[past], values, Z, Composite.marginal(weeks), mean=4.0)
+    belief = belief.update(hours[past][part], logs[past][part])
+at_once = posterior(nox, hours[past], logs[past], hours[~past], Composite.marginal(weeks), mean=4.0)
 print(np.allclose(belief.mean, at_once.mean), np.allclose(belief.covariance, at_once.covariance))
