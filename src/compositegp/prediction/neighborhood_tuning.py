@@ -320,7 +320,7 @@ def _near_skips(size: int) -> tuple[int, ...]:
 
 
 def _chosen(n: int, count: int, number: int) -> Indices:
-    return np.sort(np.random.default_rng([_SEED, number]).permutation(n)[:count])
+    return np.sort(np.random.default_rng([_SEED, number]).choice(n, min(count, n), replace=False, shuffle=False))
 
 
 def _noise(data: Observations, rows: Indices) -> Floats:
