@@ -235,6 +235,7 @@ class _Candidate:
         Log likelihoods of pieces of the terms.
     last_gain : float
         Log likelihood that the last step gained; 0 where the maximization has converged.
+    converged : bool
     difference, standard_error : float
         To the best, in all the points.
     """
@@ -249,6 +250,7 @@ class _Candidate:
     error: LinAlgError | None = None
     pieces: Floats = field(default_factory=lambda: np.zeros(_PIECES))
     last_gain: float = 0.0
+    converged: bool = False
     n_evaluations: int = 0
     seconds: float = 0.0
     difference: float = -np.inf
@@ -319,7 +321,12 @@ class _Candidate:
                 break
             behind = max(behind, one.log_likelihood)
         best = max(tried, key=lambda one: one.log_likelihood + one.last_gain)
-        self.theta, self.coefficients, self.score, self.error = best.theta, best.coefficients, best.score, best.error
+        self.theta, self.coefficients, self.score, self.error = (
+            best.theta,
+            best.coefficients,
+            best.score,
+            best.error,
+        )
         self.n_evaluations = sum(one.n_evaluations for one in tried)
 
     def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf) -> None:
@@ -330,7 +337,7 @@ class _Candidate:
         begin = None
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
-        self.terms, self.score, self.last_gain = terms, None, 0.0
+        self.terms, self.score, self.last_gain, self.converged = terms, None, 0.0, False
         cheap, bounds = terms.is_cheap, self.kernel.bounds
         last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
@@ -363,7 +370,7 @@ class _Candidate:
                 report=report,
                 begin=begin,
             )
-            self.last_gain = 0.0
+            self.last_gain, self.converged = 0.0, True
         except _Enough:
             pass
         except LinAlgError as error:
@@ -389,7 +396,7 @@ class _Candidate:
             self.terms.count,
             len(self.theta),
             self.n_evaluations,
-            self.last_gain == 0 and self.error is None,
+            self.converged and self.error is None,
             self.seconds,
             chosen,
         )

@@ -92,7 +92,8 @@ def is_part_of(kernel: Kernel, whole: Kernel) -> bool:
     (True, False)
     """
     own, others = (
-        [_form(part) for part in _parts(one).values() if not isinstance(part, WhiteKernel)] for one in (kernel, whole)
+        [_form(part) for part in _parts(one).values() if not isinstance(part, WhiteKernel)]
+        for one in (kernel, whole)
     )
     return len(own) < len(others) and all(form in others for form in own)
 

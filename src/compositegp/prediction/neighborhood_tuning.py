@@ -41,12 +41,14 @@ _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned
 _FAR_WEIGHT = 1 / 6  # in more columns, of errors farther from the data than a new row will be
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
-_MOST_HELD = 256  # observations that a training point is predicted from to learn errors: more change them little
+_MOST_HELD = 128  # observations that a training point is predicted from to learn errors: more change them little
 _COMPARED_NEIGHBORS = 128  # neighbors by which kernels are compared
 _COMPARED_POINTS = 800  # training points by which kernels are compared
+_EXACT_FARTHEST = 256  # nearest observations that a training point is predicted without, at most, from an inverse
 _EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _OVERLAP = 8  # holes in which an observation is, on average, at most, where predictions are thinned
 _FEWEST_FAR = 32  # training points predicted at each distance then, at least
+_SHUFFLED = 2**16  # observations up to which all are shuffled to choose some: then fewer points are some of more
 _SEED = 0  # of the choice of training points
 
 
@@ -297,7 +299,7 @@ def exact_held_out_predictions(
     Thinned, there are fewer points at the larger distances, where holes overlap and say little more than each other.
     """
     n = len(search.data.X)
-    held = min(_MOST_HELD, n // 2)
+    held = min(_EXACT_FARTHEST, n // 2)
     near = _near_skips(held)
     count = max(n // _SHARE, _ENOUGH)
     parts = [(near, count, seed), ((held,), _EXACT_FAR_POINTS, seed + 1)]
@@ -320,7 +322,10 @@ def _near_skips(size: int) -> tuple[int, ...]:
 
 
 def _chosen(n: int, count: int, number: int) -> Indices:
-    return np.sort(np.random.default_rng([_SEED, number]).choice(n, min(count, n), replace=False, shuffle=False))
+    generator = np.random.default_rng([_SEED, number])
+    if n <= _SHUFFLED:
+        return np.sort(generator.permutation(n)[:count])
+    return np.sort(generator.choice(n, min(count, n), replace=False, shuffle=False))
 
 
 def _noise(data: Observations, rows: Indices) -> Floats:
