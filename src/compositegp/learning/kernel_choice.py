@@ -169,11 +169,11 @@ def choose_kernel(
     three standard errors are left, and so are those that are not expected to gain 0.001 a point; at most four go on to
     3,072. Of 768 to 2,048 observations half are compared first, in segments of a quarter of the size, and then all.
     Those that are then worse by more than two standard errors are left, and two at most go on to twice as many blocks,
-    until one is left, the difference no longer matters, or 8,192 points are read. A candidate with p hyper-parameters is penalized, in log likelihood, by
-    p/2 for what they gain by chance on n points, and by n p/(2 N) for what their errors cost after learning from all of
-    N. Of candidates that are as good as the best within one standard error the one with the fewest parameters is
-    chosen. Learning goes on from there until a step promises less than half of what the errors of θ are expected to
-    cost, tr(H⁻¹ J) / 2.
+    until one is left, the difference no longer matters, or 8,192 points are read. A candidate with p hyper-parameters
+    is penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N) for what their
+    errors cost after learning from all of N. Of candidates that are as good as the best within one standard error the
+    one with the fewest parameters is chosen. Learning goes on from there until a step promises less than half of what
+    the errors of θ are expected to cost, tr(H⁻¹ J) / 2.
 
     Parameters
     ----------

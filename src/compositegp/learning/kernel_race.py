@@ -311,7 +311,7 @@ class _Candidate:
         self.seconds += time.perf_counter() - began
 
     def _follow(self, starts: list[Floats], behind: float, part: float) -> None:
-        """Some steps from each of some starts, until one leads to more than `part`; the best of them is gone on with."""
+        """Some steps from each of some starts, until one leads to more than `part`; the best is gone on with."""
         tried = []
         for start in starts:
             one = replace(self, theta=start)
