@@ -156,7 +156,7 @@ class NearestPredictor:
         self._search.prepare()
 
     def with_data(self, data: Observations) -> "NearestPredictor":
-        """The same points and kernel with another mean, by the same search tree."""
+        """The same points with another mean or kernel, by the same search tree: nearness stays what it is here."""
         return NearestPredictor(data, self._search)
 
     def lifted(self, functionals: Functionals) -> "NearestPredictor":
