@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -156,7 +157,7 @@ class NearestPredictor:
         self._search.prepare()
 
     def with_data(self, data: Observations) -> "NearestPredictor":
-        """The same points and kernel with another mean, by the same search tree."""
+        """The same points with another mean or kernel, by the same search tree: nearness stays what it is here."""
         return NearestPredictor(data, self._search)
 
     def lifted(self, functionals: Functionals) -> "NearestPredictor":
@@ -466,24 +467,59 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
     around = Neighborhood(np.empty((*shape, data.n_outputs, len(WINDOWS))), np.empty(shape))
     result = Surrounded(np.empty((*shape, data.n_outputs)), np.empty(shape), around)
 
-    def work(blocks: slice) -> None:
-        part, own = stack[blocks], Z[blocks]
-        points = data.rows("X", part)
-        lower, _ = factor_covariance(data, part, gram(data.kernel, points))
-        columns = solve_lower(lower, data.rows("columns", part))
-        V = solve_lower(lower, gram(data.kernel, points, like(own, points)))
-        result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, columns, V, own)
+    def work(blocks: slice) -> _Whitened:
+        return _whiten(data, stack[blocks], Z[blocks])
+
+    def conclude(blocks: slice, found: _Whitened) -> None:
+        own, V = Z[blocks], found.covariances
+        result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, found.columns, V, own)
         left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
         result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
         if surroundings:
-            errors = _standardized_errors(data, columns, coefficients)
-            found = _surroundings(data, points, own, errors, diagonals(lower))
-            around.scales[blocks], around.log_variance[blocks] = found
+            errors, points = _standardized_errors(data, found.columns, coefficients), data.rows("X", stack[blocks])
+            near = _surroundings(data, points, own, errors, found.pivots)
+            around.scales[blocks], around.log_variance[blocks] = near
 
     keep_freed_memory()
     with blas_threads_for(0):
-        in_batches(len(stack), n * max(n, shape[1]), work)
+        if current_device() is None:  # small batches fit into a cache, and what is left of them is little
+            conclude(slice(None), _joined(in_batches(len(stack), n * max(n, shape[1]), work)))
+        else:
+            in_batches(len(stack), n * max(n, shape[1]), lambda blocks: conclude(blocks, work(blocks)))
     return result
+
+
+class _Whitened(NamedTuple):
+    """What is left of blocks when their covariances Σ = C Cᵀ are factorised.
+
+    Attributes
+    ----------
+    columns : array of shape (blocks, n, q + t)
+        C⁻¹ [F y].
+    covariances : array of shape (blocks, n, g)
+        C⁻¹ times the covariances with test points.
+    pivots : array of shape (blocks, n)
+        Diagonal of C.
+    """
+
+    columns: Array
+    covariances: Array
+    pivots: Array
+
+
+def _whiten(data: Observations, stack: Stack, Z: Floats) -> _Whitened:
+    """Factorise the covariances of some blocks, with test points (blocks, g, d)."""
+    points = data.rows("X", stack)
+    lower, _ = factor_covariance(data, stack, gram(data.kernel, points))
+    columns, xp = data.rows("columns", stack), array_namespace(points)
+    both = xp.concat([columns, gram(data.kernel, points, like(Z, points))], axis=-1)
+    solved, q = solve_lower(lower, both), columns.shape[-1]
+    return _Whitened(solved[..., :q], solved[..., q:], xp.asarray(diagonals(lower), copy=True))
+
+
+def _joined(parts: list[_Whitened]) -> _Whitened:
+    """Those of several batches, one after the other."""
+    return parts[0] if len(parts) == 1 else _Whitened(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _means(data: Observations, stack: Stack, Z: Floats) -> Floats:
@@ -694,25 +730,21 @@ def predict_prefixes(
 def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...]) -> list[Surrounded]:
     n = stack.indices.shape[1]
 
-    def work(blocks: slice) -> list[Surrounded]:
-        points, own, found = data.rows("X", stack[blocks]), Z[blocks], []
-        lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
-        columns = fetch(solve_lower(lower, data.rows("columns", stack[blocks])))
-        V = fetch(solve_lower(lower, gram(data.kernel, points, like(own, points))))
-        pivots, prior = fetch(diagonals(lower)), diagonal(data.kernel, own, noise=False)
-        for skip in skips:
-            rest = slice(0, n - skip)
-            mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], own)
-            variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
-            errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
-            around = neighborhood(errors, pivots[:, rest][:, ::-1])
-            found.append(Surrounded(mean[:, 0], variance[:, 0], around))
-        return found
+    def work(blocks: slice) -> _Whitened:
+        return _Whitened(*map(fetch, _whiten(data, stack[blocks], Z[blocks])))
 
     keep_freed_memory()
     with blas_threads_for(0):
-        parts = in_batches(len(stack), n * n, work)
-    return [join_surrounded([part[number] for part in parts], (data.n_outputs,)) for number in range(len(skips))]
+        columns, V, pivots = _joined(in_batches(len(stack), n * n, work))
+    prior, result = diagonal(data.kernel, Z, noise=False), []
+    for skip in skips:
+        rest = slice(0, n - skip)
+        mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], Z)
+        variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
+        errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
+        around = neighborhood(errors, pivots[:, rest][:, ::-1])
+        result.append(Surrounded(mean[:, 0], variance[:, 0], around))
+    return result
 
 
 def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:

@@ -1,5 +1,6 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -153,11 +154,14 @@ class Nearest(PredictionMethod):
         parts = exact_held_out_predictions(predictor.precision, search, n_jobs, thinned=True)
         return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
 
-    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
+    def held_out_crps(
+        self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
+    ) -> list[Floats] | None:
         """CRPS of some training points, predicted with calibrated errors; None for an exact Gaussian process."""
-        if self.calibration is None or self._is_exact(len(data.X)) or len(data.X) <= MOST_EXACT:
+        n = len(candidates[0].X)
+        if self.calibration is None or self._is_exact(n) or n <= MOST_EXACT:
             return None
-        return calibrated_crps(NearestPredictor(data), heavy_tails, n_jobs)
+        return calibrated_crps(candidates, heavy_tails, n_jobs)
 
     def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
         """Check a tuning from a file."""
