@@ -76,6 +76,10 @@ def draw_errors(
 
 def _show_box(axis: Any, values: Floats, Z: Floats, ends: tuple[float, float], colours: str) -> Any:
     """Values at the points `Z` of the box, with x₁ to the right and x₂ upwards."""
+    from matplotlib.ticker import MaxNLocator
+
+    for one in (axis.xaxis, axis.yaxis):
+        one.set_major_locator(MaxNLocator(4, integer=True))
     (left, bottom), (right, top) = Z.min(axis=0) - 0.5, Z.max(axis=0) + 0.5
     box = int(np.sqrt(len(Z)))
     return axis.imshow(
