@@ -239,10 +239,11 @@ def map_stations(limit: float, picture: Path | None) -> None:
     if split is None:
         return
     frame = pd.DataFrame(np.concatenate([split.X, split.X_test]), columns=["lon", "lat"])
-    frame["anomaly"] = np.concatenate([split.y, split.y_test])
+    frame["precipitation anomaly"] = np.concatenate([split.y, split.y_test])
     with tempfile.TemporaryDirectory() as folder:
         frame.to_csv(Path(folder) / "stations.csv", index=False)
-        command = [sys.executable, "-m", "compositegp", "map", f"{folder}/stations.csv", "--target", "anomaly"]
+        command = [sys.executable, "-m", "compositegp", "map", f"{folder}/stations.csv"]
+        command += ["--target", "precipitation anomaly", "--unit", "standardized"]
         began = time.perf_counter()
         done, peak = watch([*command, "--grid", "0.25", "--out", f"{folder}/map", "--report"], limit)
         seconds = time.perf_counter() - began
