@@ -143,22 +143,24 @@ def plot_trade_off(design: Design, *, axes: "Axes | None" = None) -> "Axes":
             axes.scatter(*places, marker=marker, color=colour, s=22, label=label)
     frontier = design.frontier
     axes.plot([c.seconds for c in frontier], [max(c.excess, least) for c in frontier], color=GRAY, lw=1, zorder=0)
-    axes.annotate(
-        str(design.best.plan),
-        (design.best.seconds, max(design.best.excess, least)),
-        xytext=(6, 6),
-        textcoords="offset points",
-        ha="left",
-    )
     axes.set(
         xscale="log",
         yscale="log",
         xlabel="seconds to predict, one core",
         ylabel="excess error, over the exact GP's",
     )
+    axes.margins(x=0.08, y=0.18)  # room for the label of the best plan, below it
+    _label_below(axes, str(design.best.plan), (design.best.seconds, max(design.best.excess, least)))
     _label_minor_ticks(axes)
     axes.legend(frameon=False)
     return axes
+
+
+def _label_below(axes: "Axes", text: str, place: tuple[float, float]) -> None:
+    """Write a text below a point, towards the middle of the axes: no better plan is below the best one."""
+    across, _ = axes.transAxes.inverted().transform(axes.transData.transform(place))
+    side = "right" if across > 0.5 else "left"
+    axes.annotate(text, place, xytext=(0, -9), textcoords="offset points", ha=side, va="top", fontsize=9)
 
 
 def _label_minor_ticks(axes: "Axes") -> None:
