@@ -11,8 +11,8 @@ from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
-from compositegp.posteriors import Belief, Marginals, Surrounded
-from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
+from compositegp.posteriors import Belief, Gaps, Marginals, Surrounded
+from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart, HeldOutScores
 from compositegp.predictive import Family, Normal
 
 
@@ -100,8 +100,14 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
 
-    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
-        """CRPS of training points that are predicted without themselves, shape (m,); None where it has no say.
+    def predicts_in_gaps(self, n_samples: int) -> bool:
+        """Whether the method makes use of gaps with this many observations."""
+        return False
+
+    def held_out_crps(
+        self, data: Observations, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+    ) -> HeldOutScores | None:
+        """CRPS of training points that are predicted without themselves; None where it has no say.
 
         Parameters
         ----------
@@ -109,10 +115,12 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
             Under a kernel that is compared with others; the same training points are taken for all of them.
         heavy_tails : bool
         n_jobs : int or None
+        gaps : Gaps, optional
+            Observations that are hidden from each of these points, as around those that will be predicted.
         """
         return None
 
-    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> Any:
+    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None) -> Any:
         """What the method learns from the data before it predicts: a storable object, or None (the default).
 
         Parameters
@@ -121,6 +129,8 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         heavy_tails : bool
             Whether predictive distributions may have heavy tails: not with a target transform.
         n_jobs : int or None
+        gaps : Gaps, optional
+            Observations that are hidden from a training point, as around points that will be predicted.
         """
         return None
 

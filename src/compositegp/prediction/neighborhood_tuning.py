@@ -13,13 +13,16 @@ from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covari
 from compositegp.posteriors import (
     N_NEIGHBORS,
     WINDOWS,
+    Gaps,
     NearestPredictor,
+    Neighborhood,
     Precision,
     Surrounded,
+    around_in_gaps,
     normal_equations,
     predict_prefixes,
 )
-from compositegp.prediction.fitted_terms import HeldOutPart
+from compositegp.prediction.fitted_terms import HeldOutPart, HeldOutScores
 from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
 from compositegp.validation import are_finite, check_count
@@ -47,6 +50,8 @@ _COMPARED_POINTS = 800  # training points by which kernels are compared
 _EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _OVERLAP = 8  # holes in which an observation is, on average, at most, where predictions are thinned
 _FEWEST_FAR = 32  # training points predicted at each distance then, at least
+_GAP_GROUPS = 6  # distances, with as many training points each, by which errors in gaps are learned
+_COMPARED_IN_GAPS = 256  # neighbors by which kernels are compared in gaps: those of a rim are on one side
 _SEED = 0  # of the choice of training points
 
 
@@ -180,11 +185,17 @@ def mean_that_varies(
     return as_mean(Basis(estimate.functions, np.asarray(coefficients).reshape(-1, *outputs), covariance))
 
 
-def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None) -> Calibration | None:
-    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
+def calibrate(
+    search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+) -> Calibration | None:
+    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest.
+
+    With `gaps`, each is predicted without the observations that its gap hides.
+    """
     if len(search.data.X) < _FEWEST_POINTS:
         return None
-    parts = held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
+    parts = [] if gaps is None else gap_predictions(search, gaps, min(size, _MOST_HELD), n_jobs)
+    parts = parts or held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
     return calibrate_by(search.data, parts, heavy_tails)
 
 
@@ -220,12 +231,29 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
     )
 
 
-def calibrated_crps(search: NearestPredictor, heavy_tails: bool, n_jobs: int | None) -> Floats:
-    """CRPS of training points predicted from few neighbors with calibrated errors, a mean over outputs: shape (m,)."""
+def calibrated_crps(
+    search: NearestPredictor, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+) -> HeldOutScores:
+    """CRPS of training points predicted from few neighbors with calibrated errors.
+
+    With `gaps`, each is predicted without the observations that its gap hides; else without itself alone.
+    """
     data = search.data
+    if gaps is not None:
+        parts = gap_predictions(search, gaps, _COMPARED_IN_GAPS, n_jobs, seed=4, points=_COMPARED_POINTS)
+        if parts:
+            calibration = calibrate_by(data, parts, heavy_tails)
+            rows = np.concatenate([part.rows for part in parts])
+            crps = np.concatenate([_crps(calibration, data, part) for part in parts])
+            order = np.argsort(rows)
+            return HeldOutScores(rows[order], crps[order], True)
     parts = held_out_predictions(search, _COMPARED_NEIGHBORS, n_jobs, seed=4, points=_COMPARED_POINTS)
-    calibration = calibrate_by(data, parts, heavy_tails)
-    rows, _, _, found = parts[0]
+    return HeldOutScores(parts[0].rows, _crps(calibrate_by(data, parts, heavy_tails), data, parts[0]), False)
+
+
+def _crps(calibration: Calibration, data: Observations, part: HeldOutPart) -> Floats:
+    """CRPS of training points with calibrated errors, a mean over outputs: shape (m,)."""
+    rows, _, _, found = part
     noise = _noise(data, rows)
     factors, family = spread_of(calibration, data.kernel, data.X[rows], found, noise)
     errors = (data.targets[rows] - found.mean).reshape(len(rows), -1)
@@ -286,6 +314,51 @@ def held_out_predictions(
             sets = search.around(rows, skip, held, n_jobs)
             (part,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
             found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, -1]), part))
+    return found
+
+
+def gap_predictions(
+    search: NearestPredictor,
+    gaps: Gaps,
+    size: int,
+    n_jobs: int | None,
+    *,
+    seed: int = 2,
+    points: int = _NEAR_POINTS,
+) -> list[HeldOutPart]:
+    """Training points, each predicted without the observations that its gap hides, in groups by the width of gaps.
+
+    Parameters
+    ----------
+    search : NearestPredictor
+    gaps : Gaps
+    size : int
+        Observations that a training point is predicted from.
+    n_jobs : int or None
+    seed : int
+    points : int
+        Training points, at most.
+
+    Returns
+    -------
+    list of HeldOutPart
+        Empty where too few training points have as many observations around their gaps.
+    """
+    n = len(search.data.X)
+    size = min(size, n // 2)
+    chosen = _chosen(n, min(points, max(_ENOUGH, n // _SHARE)), seed)
+    kept, skipped, sets = around_in_gaps(search, gaps, chosen, size, n_jobs)
+    if len(kept) < _FEWEST_POINTS:
+        return []
+    rows = chosen[kept]
+    (predicted,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
+    distances = search.distances(rows, sets[:, -1])
+    found = []
+    for group in np.array_split(np.argsort(skipped, kind="stable"), _GAP_GROUPS):
+        own = np.sort(group)
+        around = Neighborhood(*(values[own] for values in predicted.surroundings))
+        part = Surrounded(predicted.mean[own], predicted.variance[own], around)
+        found.append(HeldOutPart(rows[own], int(np.median(skipped[own])), distances[own], part))
     return found
 
 
