@@ -185,18 +185,17 @@ def _learnable(mean: MeanModel) -> MeanModel:
     return plugged_in(mean) if isinstance(mean.coefficients, Estimated) else mean
 
 
-def _source(estimator: Any, choices: Choices, data: Observations, training: Training) -> LocalSegments:
-    """The terms that learning reads: in gaps, where these are known and there are many observations."""
-    assert choices.learning is not None
-    terms = None
-    if training.gaps is not None and choices.prediction.predicts_in_gaps(len(data.X)):
-        near = at_scale(data.kernel, data.X, data.residuals)
-        seed = int(check_random_state(estimator.random_state).randint(2**31))
-        search = NearestPredictor(data.with_kernel(near))
-        terms = gap_terms(search, training.gaps, _GAP_TERMS, estimator.n_jobs, seed)
-    if terms is None:
-        return choices.terms.source(data, training.groups, choices.learning.conditions)
-    return LocalSegments(data, terms, 0)
+def _terms_in_gaps(
+    estimator: Any, choices: Choices, data: Observations, training: Training
+) -> LocalSegments | None:
+    """The terms that learning reads where it is known in which gaps predictions are wanted; else None."""
+    conditions = choices.learning is not None and choices.learning.conditions
+    if training.gaps is None or not conditions or not choices.prediction.predicts_in_gaps(len(data.X)):
+        return None
+    search = NearestPredictor(data.with_kernel(at_scale(data.kernel, data.X, data.residuals)))
+    seed = int(check_random_state(estimator.random_state).randint(2**31))
+    terms = gap_terms(search, training.gaps, _GAP_TERMS, estimator.n_jobs, seed)
+    return None if terms is None else LocalSegments(data, terms, 0)
 
 
 def _learn(
@@ -204,7 +203,8 @@ def _learn(
 ) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
-    source = _source(estimator, choices, data, training)
+    in_gaps = _terms_in_gaps(estimator, choices, data, training)
+    source = in_gaps or choices.terms.source(data, training.groups, method.conditions)
     options: Any = {
         "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
@@ -226,14 +226,13 @@ def _learn(
             prediction=choices.prediction,
             heavy_tails=isinstance(target.transform, IdentityTarget),
             n_jobs=estimator.n_jobs,
-            gaps=training.gaps,
         )
         result, comparison = choose_kernel(
             candidates,
             data,
             source,
             method,
-            select=select if observes_points else None,
+            select=select if observes_points and in_gaps is None else None,
             **options,
         )
     else:

@@ -202,8 +202,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         gaps : Gaps, optional
             Where it is known how the points that you will predict lie to the data: ``gaps.hides(rows, near)`` says
             which of the observations near to each of some rows are hidden when that row is predicted. With `Nearest`
-            and more than 2,048 observations such predictions have the last word on the kernel, where several are
-            compared, and errors are calibrated by them.
+            and more than 2,048 observations the model is then learned from observations that a gap hides, given those
+            around it, and errors are calibrated by them.
 
         Returns
         -------

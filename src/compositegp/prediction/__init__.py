@@ -2,7 +2,7 @@
 
 from compositegp.prediction.committee import Committee
 from compositegp.prediction.composite_sum import CompositeSum
-from compositegp.prediction.fitted_terms import FittedTerms, HeldOutScores
+from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.functional_calibration import functional_spread
 from compositegp.prediction.inducing_points import Inducing
 from compositegp.prediction.method import PredictionMethod, Predictor
@@ -16,7 +16,6 @@ __all__ = [
     "Committee",
     "CompositeSum",
     "FittedTerms",
-    "HeldOutScores",
     "Inducing",
     "Nearest",
     "NeighborCurve",

@@ -30,25 +30,6 @@ class HeldOutPart(NamedTuple):
     predicted: Surrounded
 
 
-class HeldOutScores(NamedTuple):
-    """Scores of training points that were predicted without themselves.
-
-    Attributes
-    ----------
-    rows : int array of shape (m,)
-        Ascending.
-    crps : array of shape (m,)
-        A mean over outputs.
-    together : bool
-        Whether points that are close together were predicted without the same observations, so that their errors are
-        alike.
-    """
-
-    rows: Indices
-    crps: Floats
-    together: bool
-
-
 @dataclass(frozen=True, eq=False)
 class FittedTerms:
     """Data, model and terms of a fitted estimator.

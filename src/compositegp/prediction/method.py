@@ -12,7 +12,7 @@ from compositegp.composite import Composite, Observations
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Gaps, Marginals, Surrounded
-from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart, HeldOutScores
+from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.predictive import Family, Normal
 
 
@@ -104,10 +104,8 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether the method makes use of gaps with this many observations."""
         return False
 
-    def held_out_crps(
-        self, data: Observations, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
-    ) -> HeldOutScores | None:
-        """CRPS of training points that are predicted without themselves; None where it has no say.
+    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
+        """CRPS of training points that are predicted without themselves, shape (m,); None where it has no say.
 
         Parameters
         ----------
@@ -115,8 +113,6 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
             Under a kernel that is compared with others; the same training points are taken for all of them.
         heavy_tails : bool
         n_jobs : int or None
-        gaps : Gaps, optional
-            Observations that are hidden from each of these points, as around those that will be predicted.
         """
         return None
 

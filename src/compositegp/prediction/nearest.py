@@ -29,7 +29,7 @@ from compositegp.posteriors import (
     predict_prefixes,
 )
 from compositegp.prediction.composite_sum import Factors
-from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart, HeldOutScores
+from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
     NeighborhoodTuning,
@@ -163,13 +163,11 @@ class Nearest(PredictionMethod):
         """Whether there are more observations than an exact Gaussian process takes."""
         return not self._is_exact(n_samples) and n_samples > MOST_EXACT
 
-    def held_out_crps(
-        self, data: Observations, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
-    ) -> HeldOutScores | None:
+    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
         """CRPS of some training points, predicted with calibrated errors; None for an exact Gaussian process."""
         if self.calibration is None or not self.predicts_in_gaps(len(data.X)):
             return None
-        return calibrated_crps(NearestPredictor(data), heavy_tails, n_jobs, gaps)
+        return calibrated_crps(NearestPredictor(data), heavy_tails, n_jobs)
 
     def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
         """Check a tuning from a file."""

@@ -22,7 +22,7 @@ from compositegp.posteriors import (
     normal_equations,
     predict_prefixes,
 )
-from compositegp.prediction.fitted_terms import HeldOutPart, HeldOutScores
+from compositegp.prediction.fitted_terms import HeldOutPart
 from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
 from compositegp.validation import are_finite, check_count
@@ -50,8 +50,8 @@ _COMPARED_POINTS = 800  # training points by which kernels are compared
 _EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _OVERLAP = 8  # holes in which an observation is, on average, at most, where predictions are thinned
 _FEWEST_FAR = 32  # training points predicted at each distance then, at least
+_GAP_POINTS = 1500  # training points predicted in gaps
 _GAP_GROUPS = 6  # distances, with as many training points each, by which errors in gaps are learned
-_COMPARED_IN_GAPS = 256  # neighbors by which kernels are compared in gaps: those of a rim are on one side
 _SEED = 0  # of the choice of training points
 
 
@@ -231,29 +231,12 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
     )
 
 
-def calibrated_crps(
-    search: NearestPredictor, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
-) -> HeldOutScores:
-    """CRPS of training points predicted from few neighbors with calibrated errors.
-
-    With `gaps`, each is predicted without the observations that its gap hides; else without itself alone.
-    """
+def calibrated_crps(search: NearestPredictor, heavy_tails: bool, n_jobs: int | None) -> Floats:
+    """CRPS of training points predicted from few neighbors with calibrated errors, a mean over outputs: shape (m,)."""
     data = search.data
-    if gaps is not None:
-        parts = gap_predictions(search, gaps, _COMPARED_IN_GAPS, n_jobs, seed=4, points=_COMPARED_POINTS)
-        if parts:
-            calibration = calibrate_by(data, parts, heavy_tails)
-            rows = np.concatenate([part.rows for part in parts])
-            crps = np.concatenate([_crps(calibration, data, part) for part in parts])
-            order = np.argsort(rows)
-            return HeldOutScores(rows[order], crps[order], True)
     parts = held_out_predictions(search, _COMPARED_NEIGHBORS, n_jobs, seed=4, points=_COMPARED_POINTS)
-    return HeldOutScores(parts[0].rows, _crps(calibrate_by(data, parts, heavy_tails), data, parts[0]), False)
-
-
-def _crps(calibration: Calibration, data: Observations, part: HeldOutPart) -> Floats:
-    """CRPS of training points with calibrated errors, a mean over outputs: shape (m,)."""
-    rows, _, _, found = part
+    calibration = calibrate_by(data, parts, heavy_tails)
+    rows, _, _, found = parts[0]
     noise = _noise(data, rows)
     factors, family = spread_of(calibration, data.kernel, data.X[rows], found, noise)
     errors = (data.targets[rows] - found.mean).reshape(len(rows), -1)
@@ -324,7 +307,6 @@ def gap_predictions(
     n_jobs: int | None,
     *,
     seed: int = 2,
-    points: int = _NEAR_POINTS,
 ) -> list[HeldOutPart]:
     """Training points, each predicted without the observations that its gap hides, in groups by the width of gaps.
 
@@ -336,8 +318,6 @@ def gap_predictions(
         Observations that a training point is predicted from.
     n_jobs : int or None
     seed : int
-    points : int
-        Training points, at most.
 
     Returns
     -------
@@ -346,7 +326,7 @@ def gap_predictions(
     """
     n = len(search.data.X)
     size = min(size, n // 2)
-    chosen = _chosen(n, min(points, max(_ENOUGH, n // _SHARE)), seed)
+    chosen = _chosen(n, min(_GAP_POINTS, max(_ENOUGH, n // _SHARE)), seed)
     kept, skipped, sets = around_in_gaps(search, gaps, chosen, size, n_jobs)
     if len(kept) < _FEWEST_POINTS:
         return []
