@@ -565,3 +565,37 @@ def test_scoring_ends_when_steps_gain_no_more_than_the_tolerance():
     found = maximize(evaluate, np.zeros(1), np.zeros((0, 1)), np.array([[-50.0, 50.0]]), gain_tolerance=0.01)
     assert found.converged
     assert len(evaluations) <= 5
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_scoring_ends_after_so_many_idle_steps(steps):
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+    evaluations = []
+
+    def evaluate(theta, coefficients):
+        evaluations.append(theta)
+        return Score(1e-4 * theta[0], np.ones(1), np.eye(1), nothing, 1, 0)
+
+    bounds = np.array([[-50.0, 50.0]])
+    maximize(evaluate, np.zeros(1), np.zeros((0, 1)), bounds, gain_tolerance=0.01, idle_steps=steps)
+    assert len(evaluations) == 1 + steps
+
+
+def test_a_tolerance_may_depend_on_the_score():
+    """On a parabola steps of two, the longest, lead from 5 to 3 and 1."""
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+
+    def evaluate(theta, coefficients):
+        return Score(float(-0.5 * theta @ theta), -theta, np.eye(1), nothing, 1, 0)
+
+    bounds = np.array([[-50.0, 50.0]])
+    for limit, end in ((-13.0, 5.0), (-5.0, 3.0), (-1.0, 1.0)):
+        found = maximize(
+            evaluate,
+            np.full(1, 5.0),
+            np.zeros((0, 1)),
+            bounds,
+            gain_tolerance=lambda now, limit=limit: np.inf if now.score.log_likelihood > limit else 0.01,
+        )
+        np.testing.assert_allclose(found.theta, end, rtol=1e-12)
+        assert found.converged

@@ -49,7 +49,8 @@ class Training(NamedTuple):
             raise ValueError(
                 "gaps are of all the rows: leave out rows without a target, or of weight zero, before."
             )
-        chosen: list[Any] = [None if values is None else values[rows] for values in self]
+        each: tuple[Any, ...] = self
+        chosen: list[Any] = [None if values is None else values[rows] for values in each]
         return Training(*chosen)
 
 

@@ -1,6 +1,8 @@
 """Learning by composite likelihood: Fisher scoring on more and more terms, until θ is known well enough."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -14,7 +16,7 @@ from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.result import Estimate
 from compositegp.learning.segment_reader import SegmentReading
-from compositegp.learning.stopping import growth_needed, predictive_growth, sandwich_information
+from compositegp.learning.stopping import growth_needed, predictive_growth, predictive_loss, sandwich_information
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
@@ -25,7 +27,8 @@ _FIRST_BLOCKS = 8  # the first round reads at least this many blocks
 _GROWTH = 8.0  # a round reads at most this many times as much as the one before
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
-_ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
+_ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter,
+_ROUGH_SHARE = 0.5  # or less than this share of what the errors of θ are expected to cost, tr(H⁻¹ J) / 2
 _LAST_GAIN = 0.01  # the last one, of a kernel that a user gives, when a step promises less than this in all
 _CHEAP_GAIN = 1e-9  # the same, where steps are cheap
 _RESTARTS = 4  # random starts of the first round
@@ -126,7 +129,8 @@ class CompositeLikelihood(LearningMethod):
         while True:
             kernel = problem.data.kernel.clone_with_theta(theta)
             reading = problem.terms.read(problem.order[:count], kernel)
-            optimum = _maximize(problem, reading, count, theta, coefficients, _ROUGH_GAIN * len(theta))
+            gain = _ROUGH_GAIN * len(theta) if restarts else partial(_rough_gain, bounds)
+            optimum = _maximize(problem, reading, count, theta, coefficients, gain)
             if restarts:
                 optimum = _most_likely(problem, reading, count, optimum, restarts)
                 restarts = 0
@@ -142,7 +146,7 @@ class CompositeLikelihood(LearningMethod):
             else:
                 break
         if problem.warm and not is_cheap(reading):
-            # What is left to gain is little beside p / 2, the expected loss by the errors of θ.
+            # What is left to gain is less than the expected loss by the errors of θ.
             score = optimum.score if problem.prior is None else problem.prior.removed(optimum.score, theta)
             final = optimum._replace(score=score)
         else:
@@ -182,7 +186,7 @@ def _maximize(
     count: int,
     theta: Floats,
     coefficients: Floats,
-    gain_tolerance: float,
+    gain_tolerance: float | Callable[[Optimum], float],
     begin: Optimum | None = None,
     *,
     quiet: bool = False,
@@ -212,14 +216,19 @@ def _most_likely(
     return best
 
 
+def _rough_gain(bounds: Floats, now: Optimum) -> float:
+    """Log likelihood that is not worth a further step, as long as θ is not known better."""
+    loss, _ = predictive_loss(now.score, now.theta, bounds)
+    return max(_ROUGH_GAIN * len(now.theta), _ROUGH_SHARE * loss * now.score.n_points)
+
+
 def _best_of(
     problem: LearningProblem, reading: SegmentReading, count: int, best: Optimum, starts: list[Floats]
 ) -> Optimum:
     for start in starts:
         try:
-            found = _maximize(
-                problem, reading, count, start, problem.coefficients, _ROUGH_GAIN * len(start), quiet=True
-            )
+            gain = _ROUGH_GAIN * len(start)
+            found = _maximize(problem, reading, count, start, problem.coefficients, gain, quiet=True)
         except LinAlgError:
             continue
         if found.score.log_likelihood > best.score.log_likelihood:

@@ -81,6 +81,23 @@ def is_sum(kernel: Kernel) -> bool:
     return sum(not isinstance(part, WhiteKernel) for part in _parts(kernel).values()) > 1
 
 
+def is_part_of(kernel: Kernel, whole: Kernel) -> bool:
+    """Whether all that a kernel has beside noise is among the parts of a sum.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, Matern
+    >>> whole = 1.0 * RBF(2.0) + 1.0 * Matern(nu=0.5) + WhiteKernel()
+    >>> is_part_of(3.0 * RBF() + WhiteKernel(), whole), is_part_of(1.0 * Matern(nu=1.5), whole)
+    (True, False)
+    """
+    own, others = (
+        [_form(part) for part in _parts(one).values() if not isinstance(part, WhiteKernel)]
+        for one in (kernel, whole)
+    )
+    return len(own) < len(others) and all(form in others for form in own)
+
+
 def refined(kernel: Kernel, theta: Floats, value: float, likelihood: Callable[[Floats], float]) -> Floats:
     """A better start near θ, whose likelihood is given: all amplitudes, or all length scales, larger or smaller.
 

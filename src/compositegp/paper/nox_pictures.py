@@ -12,7 +12,7 @@ from compositegp.paper.nox_forecasts import DEFAULT, Score
 from compositegp.plotting import style
 
 _FAMILIES = {  # colour, marker, and where the label of a point stands: sideways and up, in points
-    "CGP": (style.BLUE, "o", (0, 6)),
+    "CGP": (style.BLUE, "o", (5, 5)),
     "FITC": (style.ORANGE, "s", (0, -13)),
     "conditional": (style.GREEN, "^", (0, 16)),
 }
@@ -59,6 +59,8 @@ def draw_trade_off(path: Path, results: Results, author: pd.DataFrame | None) ->
 
 
 def _against_seconds(axis: Any, scores: list[Score], predictor: str) -> None:
+    from matplotlib.patheffects import withStroke
+
     for family, (colour, marker, offset) in _FAMILIES.items():
         found = [score for score in scores if score.method.startswith(family)]
         places = [(score.seconds, _error(score, predictor)) for score in found]
@@ -74,6 +76,8 @@ def _against_seconds(axis: Any, scores: list[Score], predictor: str) -> None:
                 ha="center",
                 color=colour,
                 fontsize=8,
+                path_effects=[withStroke(linewidth=3, foreground="white")],  # readable where a line passes
+                zorder=3,
             )
     for name, marker, colour in (("GP", "*", style.BLACK), (DEFAULT, "D", style.GRAY)):
         for score in scores:

@@ -1,6 +1,7 @@
 """What a prediction method is: parameters that a user gives, and a predictor once there are data."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -104,15 +105,22 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether the method makes use of gaps with this many observations."""
         return False
 
-    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
-        """CRPS of training points that are predicted without themselves, shape (m,); None where it has no say.
+    def held_out_crps(
+        self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
+    ) -> list[Floats] | None:
+        """CRPS of training points predicted without themselves under each of several kernels; None: it has no say.
 
         Parameters
         ----------
-        data : Observations
-            Under a kernel that is compared with others; the same training points are taken for all of them.
+        candidates : list of Observations
+            The same ones under each kernel, the most likely first.
         heavy_tails : bool
         n_jobs : int or None
+
+        Returns
+        -------
+        list of arrays of shape (m,), or None
+            Of the same training points for all kernels.
         """
         return None
 

@@ -1,5 +1,6 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -163,11 +164,13 @@ class Nearest(PredictionMethod):
         """Whether there are more observations than an exact Gaussian process takes."""
         return not self._is_exact(n_samples) and n_samples > MOST_EXACT
 
-    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
+    def held_out_crps(
+        self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
+    ) -> list[Floats] | None:
         """CRPS of some training points, predicted with calibrated errors; None for an exact Gaussian process."""
-        if self.calibration is None or not self.predicts_in_gaps(len(data.X)):
+        if self.calibration is None or not self.predicts_in_gaps(len(candidates[0].X)):
             return None
-        return calibrated_crps(NearestPredictor(data), heavy_tails, n_jobs)
+        return calibrated_crps(candidates, heavy_tails, n_jobs)
 
     def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
         """Check a tuning from a file."""
@@ -322,8 +325,8 @@ class NeighborhoodPredictor(Predictor):
         return predict(Z, self._size, self._group_size, n_jobs=n_jobs)
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
-        """Means alone, without the neighborhoods that error bars need."""
-        return self._cached_search.predict(Z, self._size, self._group_size, n_jobs=n_jobs).mean
+        """Means alone, without the solves and the neighborhoods that error bars need."""
+        return self._cached_search.means(Z, self._size, self._group_size, n_jobs=n_jobs)
 
     def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
         """Factors and family by what was learned of errors at training points."""
