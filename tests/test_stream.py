@@ -250,6 +250,37 @@ def test_errors_are_one_sentence_with_an_exit_code(model, tmp_path):
         assert message in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        ("folder", 1, "error: {path} is a folder"),
+        (b"", 0, "note: rows: 0 taken in, 0 known already, 0 refused"),
+        (b"time,value\n", 0, "note: rows: 0 taken in, 0 known already, 0 refused"),
+        (b"when,value\n2024-01-01,1\n", 1, "error: the first row, when,value, has neither the columns"),
+        (
+            b"time,value\n2024-01-13 00:00,one\n",
+            1,
+            "none of 1 row(s) could be taken in. The first was refused: 'one'",
+        ),
+        (b"time,value\nmonday,1\ntuesday,2\n", 1, "The first was refused: 'monday' is not a time"),
+        (b"time,value\n1,1\n2,2\n", 1, "'1' is a time without a year"),
+        (b"time,value\n2024-01-13 00:00+01:00,1\n", 1, "has a time zone, and the model's series has none"),
+        (b"time,value\n2024-01-01,1\n", 0, "0 taken in, 1 known already, 0 refused; none is newer than"),
+        (bytes(range(256)) * 40, 1, "error: none of 41 row(s) could be taken in"),
+    ],
+)
+def test_bad_files_change_no_model(model, trained, tmp_path, content, code, message):
+    path = tmp_path / "rows.csv"
+    if content == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    done = run(model, path)
+    assert done.returncode == code
+    assert message.format(path=path) in done.stderr
+    assert model.read_bytes() == trained.read_bytes()
+
+
 def test_a_row_far_ahead_is_held_back_and_blocks_nothing(model, trained, tmp_path):
     new = values(20, PERIODS)
     lines = new.to_csv(header=False).splitlines()
