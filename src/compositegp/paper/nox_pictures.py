@@ -38,7 +38,7 @@ def draw_day(path: Path, station: str, shown: dict[str, Floats], day: pd.Timesta
     axes.plot(hours, shown["q0.5"], color=style.BLUE, label="median")
     axes.plot(hours, shown["observed"], "o-", color=style.ORANGE, ms=3, lw=1, label="observed")
     axes.set(xlabel=f"hour of {day.day} {day.month_name()} {day.year}", ylabel="NOx (µg/m³)", ylim=(0, None))
-    axes.set_title(f"{_named(station)}: segments of five weeks")
+    axes.set_title(f"{_named(station)}: forecast by segments of five weeks")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     style.save(figure, path)
 
