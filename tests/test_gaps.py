@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import CompositeGPRegressor, Nearest
 from compositegp.composite import Observations
+from compositegp.learning import LocalSegments
 from compositegp.posteriors import NearestPredictor, around_in_gaps, gap_terms
 from compositegp.simulate import stationary_field
 from compositegp.spatial import fill, learn_raster
@@ -75,6 +76,7 @@ def test_terms_are_hidden_observations_given_those_around(discs):
             assert len(set(block)) == 256
             assert not discs.hides(np.array([middle]), given[None]).any()
             assert discs.hides(np.array([middle]), hidden[None]).all()
+    assert LocalSegments(search_of(discs.X).data, terms, 0).mean_size == 32  # what is given does not count
     discs.radii[:] = 100.0
     assert gap_terms(search_of(discs.X), discs, 40, None, 0) is None
 
