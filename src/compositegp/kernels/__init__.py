@@ -22,6 +22,7 @@ the kernel be saved (``tests/test_extension_kernel.py`` is such a file).
 
 from compositegp.kernels import algebra, stationary  # noqa: F401  (their import registers the rules)
 from compositegp.kernels.argument_rules import check_arguments, check_covariances
+from compositegp.kernels.at_theta import at_theta
 from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covariance
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
@@ -49,6 +50,7 @@ __all__ = [
     "OnSphere",
     "RotatedMatern",
     "Warped",
+    "at_theta",
     "check_arguments",
     "check_covariances",
     "covariance_bounds",

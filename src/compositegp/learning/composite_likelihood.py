@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from compositegp.backend import Floats, invert_information
 from compositegp.composite import Score
+from compositegp.kernels import at_theta
 from compositegp.learning.fisher_scoring import Optimum, least_squares_step, maximize
 from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import LearningProblem, is_cheap
@@ -127,7 +128,7 @@ class CompositeLikelihood(LearningMethod):
         count = self._first_count(problem)
         restarts, refreshes = self._restarts(problem, count), 0
         while True:
-            kernel = problem.data.kernel.clone_with_theta(theta)
+            kernel = at_theta(problem.data.kernel, theta)
             reading = problem.terms.read(problem.order[:count], kernel)
             gain = _ROUGH_GAIN * len(theta) if restarts else partial(_rough_gain, bounds)
             optimum = _maximize(problem, reading, count, theta, coefficients, gain)
@@ -277,7 +278,7 @@ def _posterior(
 def _likelihood(
     problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
-    return problem.score(reading, problem.data.kernel.clone_with_theta(theta), coefficients, probes)
+    return problem.score(reading, at_theta(problem.data.kernel, theta), coefficients, probes)
 
 
 def _estimate(optimum: Optimum, count: int) -> Estimate:

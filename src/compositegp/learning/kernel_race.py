@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Score
-from compositegp.kernels import DataScale
+from compositegp.kernels import DataScale, at_theta
 from compositegp.learning.fisher_scoring import IDLE_STEPS, Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
 from compositegp.learning.log_likelihoods import log_likelihoods_of_pieces
@@ -259,7 +259,7 @@ class _Candidate:
     @property
     def at_optimum(self) -> Kernel:
         """The kernel where the maximization stands."""
-        return self.kernel.clone_with_theta(self.theta)
+        return at_theta(self.kernel, self.theta)
 
     @property
     def log_likelihood(self) -> float:
@@ -277,7 +277,7 @@ class _Candidate:
     def likelihood(self, terms: FixedTerms, theta: Floats) -> float:
         """Log likelihood of some terms at θ and the present coefficients; −inf where there is none."""
         try:
-            return float(terms.log_likelihoods(self.kernel.clone_with_theta(theta), self.coefficients).sum())
+            return float(terms.log_likelihoods(at_theta(self.kernel, theta), self.coefficients).sum())
         except LinAlgError:
             return -np.inf
 
@@ -345,7 +345,7 @@ class _Candidate:
             if self.n_evaluations >= last:
                 raise _Enough
             self.n_evaluations += 1
-            found = terms.score(self.kernel.clone_with_theta(theta), coefficients)
+            found = terms.score(at_theta(self.kernel, theta), coefficients)
             return found if self.prior is None else self.prior.applied(found, theta)
 
         def report(now: Optimum) -> None:
