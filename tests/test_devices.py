@@ -119,7 +119,7 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(fetch(solve_right(send(C[0]), send(rows))) @ C[0].T, rows, rtol=0, atol=1e-8)
 
     @pytest.mark.parametrize("n", [1, 20, 40, 150])
-    @pytest.mark.parametrize("m", [1, 3, 16, 17])
+    @pytest.mark.parametrize("m", [1, 3, 32, 33])
     def test_solves_without_the_factors_are_those_with_them(self, n, m, rng, device):
         roots = rng.normal(size=(3, n, n))
         A = roots @ roots.transpose(0, 2, 1) + np.eye(n)
@@ -129,7 +129,7 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(fetch(pivots), np.diagonal(C, axis1=1, axis2=2), rtol=1e-9)
         np.testing.assert_allclose(C @ fetch(solved), B, rtol=0, atol=1e-8)
 
-    @pytest.mark.parametrize("m", [2, 20])
+    @pytest.mark.parametrize("m", [2, 40])
     def test_singular_matrices_are_solved_with_jitter_or_refused(self, m, rng, device):
         A = np.stack([np.eye(40), np.ones((40, 40)), 2 * np.eye(40)])
         B = rng.normal(size=(3, 40, m))
