@@ -408,7 +408,7 @@ def test_progress_bar_is_for_terminals_only(monkeypatch):
     for stream, drawn in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr("sys.stderr", stream)
         reporter = Reporter(None, True, 10)
-        reporter.report(Progress(5, 500.0, -1.5, np.zeros(2), np.array([0.1, 0.2])))
+        reporter.report(Progress(5, 500.0, -1.5, np.zeros(2), np.array([0.1, 0.2]), np.eye(2)))
         time.sleep(0.3)
         reporter.close()
         text = stream.getvalue()

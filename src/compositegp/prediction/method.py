@@ -12,7 +12,7 @@ from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
-from compositegp.posteriors import Belief, Marginals, Surrounded
+from compositegp.posteriors import Belief, Gaps, Marginals, Surrounded
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.predictive import Family, Normal
 
@@ -101,6 +101,10 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
 
+    def predicts_in_gaps(self, n_samples: int) -> bool:
+        """Whether the method makes use of gaps with this many observations."""
+        return False
+
     def held_out_crps(
         self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
     ) -> list[Floats] | None:
@@ -120,7 +124,7 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
-    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> Any:
+    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None) -> Any:
         """What the method learns from the data before it predicts: a storable object, or None (the default).
 
         Parameters
@@ -129,6 +133,8 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         heavy_tails : bool
             Whether predictive distributions may have heavy tails: not with a target transform.
         n_jobs : int or None
+        gaps : Gaps, optional
+            Observations that are hidden from a training point, as around points that will be predicted.
         """
         return None
 

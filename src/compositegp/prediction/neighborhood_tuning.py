@@ -14,9 +14,12 @@ from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covari
 from compositegp.posteriors import (
     N_NEIGHBORS,
     WINDOWS,
+    Gaps,
     NearestPredictor,
+    Neighborhood,
     Precision,
     Surrounded,
+    around_in_gaps,
     normal_equations,
     predict_prefixes,
 )
@@ -50,6 +53,9 @@ _ONE_TREE = 2**17  # observations from which one search tree serves all the kern
 _EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _OVERLAP = 8  # holes in which an observation is, on average, at most, where predictions are thinned
 _FEWEST_FAR = 32  # training points predicted at each distance then, at least
+_GAP_POINTS = 1500  # training points predicted in gaps
+_GAP_NEIGHBORS = 256  # observations that they are predicted from, at most: the nearest are all on one side of a gap
+_GAP_GROUPS = 6  # distances, with as many training points each, by which errors in gaps are learned
 _SHUFFLED = 2**16  # observations up to which all are shuffled to choose some: then fewer points are some of more
 _SEED = 0  # of the choice of training points
 
@@ -184,11 +190,17 @@ def mean_that_varies(
     return as_mean(Basis(estimate.functions, np.asarray(coefficients).reshape(-1, *outputs), covariance))
 
 
-def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None) -> Calibration | None:
-    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
+def calibrate(
+    search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+) -> Calibration | None:
+    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest.
+
+    With `gaps`, each is predicted without the observations that its gap hides.
+    """
     if len(search.data.X) < _FEWEST_POINTS:
         return None
-    parts = held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
+    parts = [] if gaps is None else gap_predictions(search, gaps, min(size, _GAP_NEIGHBORS), n_jobs)
+    parts = parts or held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
     return calibrate_by(search.data, parts, heavy_tails)
 
 
@@ -332,6 +344,48 @@ def _held_out_sets(
         if skip + size + 1 < n:
             rows = _chosen(n, min(_FAR_POINTS, count // 2), seed + 1 + number)
             found.append(_HeldOutSets(rows, skip, search.around(rows, skip, held, n_jobs), (0,)))
+    return found
+
+
+def gap_predictions(
+    search: NearestPredictor,
+    gaps: Gaps,
+    size: int,
+    n_jobs: int | None,
+    *,
+    seed: int = 2,
+) -> list[HeldOutPart]:
+    """Training points, each predicted without the observations that its gap hides, in groups by the width of gaps.
+
+    Parameters
+    ----------
+    search : NearestPredictor
+    gaps : Gaps
+    size : int
+        Observations that a training point is predicted from.
+    n_jobs : int or None
+    seed : int
+
+    Returns
+    -------
+    list of HeldOutPart
+        Empty where too few training points have as many observations around their gaps.
+    """
+    n = len(search.data.X)
+    size = min(size, n // 2)
+    chosen = _chosen(n, min(_GAP_POINTS, max(_ENOUGH, n // _SHARE)), seed)
+    kept, skipped, sets = around_in_gaps(search, gaps, chosen, size, n_jobs)
+    if len(kept) < _FEWEST_POINTS:
+        return []
+    rows = chosen[kept]
+    (predicted,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
+    distances = search.distances(rows, sets[:, -1])
+    found = []
+    for group in np.array_split(np.argsort(skipped, kind="stable"), _GAP_GROUPS):
+        own = np.sort(group)
+        around = Neighborhood(*(values[own] for values in predicted.surroundings))
+        part = Surrounded(predicted.mean[own], predicted.variance[own], around)
+        found.append(HeldOutPart(rows[own], int(np.median(skipped[own])), distances[own], part))
     return found
 
 

@@ -76,7 +76,7 @@ class TwoPieceT:
         return np.asarray(StudentT(self.df).logpdf(x * side) + np.log(2 / (self.skew + 1 / self.skew)))
 
     def crps(self, z: Floats) -> Floats:
-        """Continuous ranked probability score of the outcome z: E|X − x| − ½ E|X − X′|, X from its two halves."""
+        """Continuous ranked probability score of the outcome z: ``E|X − x| − ½ E|X − X′|``, X of two halves."""
         x, above, skew, m = z + self._mode, self._above, self.skew, mean_size(self.df)
         over = skew * _distance_of_size(np.maximum(x, 0.0) / skew, self.df)
         under = _distance_of_size(np.maximum(-x, 0.0) * skew, self.df) / skew
