@@ -22,7 +22,6 @@ the kernel be saved (``tests/test_extension_kernel.py`` is such a file).
 
 from compositegp.kernels import algebra, stationary  # noqa: F401  (their import registers the rules)
 from compositegp.kernels.argument_rules import check_arguments, check_covariances
-from compositegp.kernels.at_theta import at_theta
 from compositegp.kernels.bounds import Boxes, covariance_bounds, largest_covariance
 from compositegp.kernels.columns import OnColumns
 from compositegp.kernels.data_scale import DataScale, typical_values
@@ -36,6 +35,7 @@ from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.spheroid import MaternOnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
+from compositegp.kernels.theta_values import at_theta
 from compositegp.kernels.warped import Warped, is_warped
 from compositegp.kernels.wrapper import KernelWrapper
 
