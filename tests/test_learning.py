@@ -34,6 +34,8 @@ from compositegp import (
 from compositegp.composite import Observations, Score, total_score
 from compositegp.kernels import DataScale
 from compositegp.learning import FisherAverage, LocalSegments, Reporter, maximize, starting_kernel, starting_points
+from compositegp.learning.composite_likelihood import _rough_gain
+from compositegp.learning.fisher_scoring import Optimum
 from compositegp.learning.stopping import predictive_growth, predictive_loss, sandwich_information
 from compositegp.means import NormalEquations
 
@@ -599,3 +601,21 @@ def test_a_tolerance_may_depend_on_the_score():
         )
         np.testing.assert_allclose(found.theta, end, rtol=1e-12)
         assert found.converged
+
+
+def test_a_round_ends_by_what_the_errors_of_the_parameters_cost():
+    """With gradients that scatter as the information says, tr(H⁻¹ J) / 2 is half the number of parameters."""
+    rng = np.random.default_rng(0)
+    p, blocks, n = 6, 4000, 200_000.0
+    gradients = rng.normal(size=(blocks, p))
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+    bounds = np.tile([-9.0, 9.0], (p, 1))
+
+    def tolerance(gradients, nats, n=n):
+        score = Score(0.0, np.zeros(p), blocks * np.eye(p), nothing, n, 0.0, gradients, np.arange(blocks))
+        return _rough_gain(bounds, nats, Optimum(np.zeros(p), np.zeros((0, 1)), score, False))
+
+    assert tolerance(gradients, 0.001) == pytest.approx(0.5 * p / 2, rel=0.1)
+    assert tolerance(2 * gradients, 0.001) == pytest.approx(0.5 * 4 * p / 2, rel=0.1)
+    assert tolerance(1e3 * gradients, 0.001) == pytest.approx(0.5 * 0.001 * n)  # and no more than that a point
+    assert tolerance(1e3 * gradients, 0.001, 100.0) == pytest.approx(0.5 * 2.5)

@@ -173,7 +173,7 @@ def choose_kernel(
     is penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N) for what their
     errors cost after learning from all of N. Of candidates that are as good as the best within one standard error the
     one with the fewest parameters is chosen. Learning goes on from there until a step promises less than half of what
-    the errors of θ are expected to cost, tr(H⁻¹ J) / 2.
+    the errors of θ are expected to cost, tr(H⁻¹ J) / 2, or half of 0.001 a point.
 
     Parameters
     ----------

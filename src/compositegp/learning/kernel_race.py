@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Score
-from compositegp.kernels import DataScale
+from compositegp.kernels import DataScale, at_theta
 from compositegp.learning.fisher_scoring import IDLE_STEPS, Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
 from compositegp.learning.log_likelihoods import log_likelihoods_of_pieces
@@ -41,7 +41,7 @@ _CHEAP_EVALUATIONS = 30  # of each candidate, at most, where they are cheap
 _FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
 _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
-_FAR = 0.1  # log likelihood a point, by which the best part of a sum is behind, at which the sum is hardly tried
+_FAR = 0.1  # log likelihood a point, by which the best part of a sum is behind another, at which it is hardly tried
 _HARDLY = 2  # evaluations of such a sum
 _HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
 _UNFORESEEN = 3.0  # a maximization may gain this many times what the last step gained, or the next one promises
@@ -100,7 +100,8 @@ def compare_kernels(
         where = terms if is_sum(given) else few
         best = max((one.log_likelihood for one in racing), default=-np.inf)
         part = max((one.log_likelihood for one in racing if is_part_of(one.kernel, given)), default=np.inf)
-        far = part < best - _FAR * terms.n_points and not terms.is_cheap
+        single = max((one.log_likelihood for one in racing if not is_sum(one.kernel)), default=-np.inf)
+        far = part < single - _FAR * terms.n_points and not terms.is_cheap
         candidate = _Candidate(name, given, given.theta, first.coefficients, where)
         candidate.begin(scale, prior_spread, learned, 1 if far else _TRIED_STARTS, best, part)
         candidate.climb(terms, _HARDLY if far else _EVALUATIONS, behind=best)
@@ -259,7 +260,7 @@ class _Candidate:
     @property
     def at_optimum(self) -> Kernel:
         """The kernel where the maximization stands."""
-        return self.kernel.clone_with_theta(self.theta)
+        return at_theta(self.kernel, self.theta)
 
     @property
     def log_likelihood(self) -> float:
@@ -277,7 +278,7 @@ class _Candidate:
     def likelihood(self, terms: FixedTerms, theta: Floats) -> float:
         """Log likelihood of some terms at θ and the present coefficients; −inf where there is none."""
         try:
-            return float(terms.log_likelihoods(self.kernel.clone_with_theta(theta), self.coefficients).sum())
+            return float(terms.log_likelihoods(at_theta(self.kernel, theta), self.coefficients).sum())
         except LinAlgError:
             return -np.inf
 
@@ -345,7 +346,7 @@ class _Candidate:
             if self.n_evaluations >= last:
                 raise _Enough
             self.n_evaluations += 1
-            found = terms.score(self.kernel.clone_with_theta(theta), coefficients)
+            found = terms.score(at_theta(self.kernel, theta), coefficients)
             return found if self.prior is None else self.prior.applied(found, theta)
 
         def report(now: Optimum) -> None:

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel, Sum, WhiteKernel
 
 from compositegp.backend import Floats
-from compositegp.kernels import DataScale, metric, noise_variance
+from compositegp.kernels import DataScale, at_theta, metric, noise_variance
 from compositegp.learning.starting_values import starting_kernel, starting_points
 
 _LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
@@ -185,4 +185,4 @@ def _donor(part: Kernel, learned: list[Kernel]) -> Kernel | None:
 def _form(kernel: Kernel) -> tuple[str, tuple[bool, ...]]:
     """A kernel without the values of its free hyper-parameters."""
     fixed = tuple(bool(parameter.fixed) for parameter in kernel.hyperparameters)
-    return repr(kernel.clone_with_theta(np.zeros(len(kernel.theta)))), fixed
+    return repr(at_theta(kernel, np.zeros(len(kernel.theta)))), fixed

@@ -160,7 +160,10 @@ def _label_below(axes: "Axes", text: str, place: tuple[float, float]) -> None:
     """Write a text below a point, towards the middle of the axes: no better plan is below the best one."""
     across, _ = axes.transAxes.inverted().transform(axes.transData.transform(place))
     side = "right" if across > 0.5 else "left"
-    axes.annotate(text, place, xytext=(0, -9), textcoords="offset points", ha=side, va="top", fontsize=9)
+    behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}  # where the frontier passes
+    axes.annotate(
+        text, place, xytext=(0, -9), textcoords="offset points", ha=side, va="top", fontsize=9, bbox=behind
+    )
 
 
 def _label_minor_ticks(axes: "Axes") -> None:

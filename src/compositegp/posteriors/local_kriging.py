@@ -14,7 +14,6 @@ from compositegp.backend import (
     Indices,
     blas_threads_for,
     current_device,
-    diagonals,
     fetch,
     in_batches,
     keep_freed_memory,
@@ -25,7 +24,15 @@ from compositegp.backend import (
     solve_upper,
     warn_caller,
 )
-from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
+from compositegp.composite import (
+    FactoredStack,
+    Observations,
+    Stack,
+    batches,
+    factor_covariance,
+    partition,
+    whiten_by_covariance,
+)
 from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift
 from compositegp.kernels import (
     diagonal,
@@ -510,11 +517,10 @@ class _Whitened(NamedTuple):
 def _whiten(data: Observations, stack: Stack, Z: Floats) -> _Whitened:
     """Factorise the covariances of some blocks, with test points (blocks, g, d)."""
     points = data.rows("X", stack)
-    lower, _ = factor_covariance(data, stack, gram(data.kernel, points))
-    columns, xp = data.rows("columns", stack), array_namespace(points)
-    both = xp.concat([columns, gram(data.kernel, points, like(Z, points))], axis=-1)
-    solved, q = solve_lower(lower, both), columns.shape[-1]
-    return _Whitened(solved[..., :q], solved[..., q:], xp.asarray(diagonals(lower), copy=True))
+    columns, q = data.rows("columns", stack), data.columns.shape[1]
+    both = array_namespace(points).concat([columns, gram(data.kernel, points, like(Z, points))], axis=-1)
+    pivots, solved = whiten_by_covariance(data, stack, gram(data.kernel, points), both)
+    return _Whitened(solved[..., :q], solved[..., q:], pivots)
 
 
 def _joined(parts: list[_Whitened]) -> _Whitened:
