@@ -63,8 +63,10 @@ docs: docs-setup
 	rm -rf docs/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/site
 
-docs-setup: $(READY)
+docs-setup: .venv/.docs-ready
+.venv/.docs-ready: $(READY)
 	$(PIP) --editable '.[docs]'
+	touch .venv/.docs-ready
 
 # A wheel and an archive of the sources, and a test of the wheel in an environment with the core dependencies alone.
 dist: dist-setup
@@ -74,8 +76,10 @@ dist: dist-setup
 	out/clean/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	out/clean/bin/python tests/smoke.py
 
-dist-setup: $(READY)
+dist-setup: .venv/.dist-ready
+.venv/.dist-ready: $(READY)
 	$(PIP) build
+	touch .venv/.dist-ready
 
 # Statistical and large tests, and with COMPOSITEGP_DATA the paper's whole run.
 test-slow: $(READY)
@@ -84,7 +88,7 @@ test-slow: $(READY)
 # The tests of the core and of the front ends with the lowest versions that pyproject.toml allows: tests/lowest.txt.
 LOWEST := test_kernels test_posterior test_composite test_likelihood test_learning test_estimator_exact \
 	test_estimator_contract test_nearest test_storage test_predictive test_forecasting test_cli_forecast \
-	test_cli_regress test_cli_program test_fill test_krige test_distributed
+	test_cli_regress test_cli_program test_fill test_krige test_distributed test_serve test_many_report test_sktime
 test-lowest: lowest-setup
 	out/lowest/bin/python -m pytest -n auto --doctest-glob='' -W default $(LOWEST:%=tests/%.py)
 
@@ -92,7 +96,7 @@ lowest-setup: out/lowest/.ready
 out/lowest/.ready: pyproject.toml tests/lowest.txt
 	$(PYTHON) -m venv --clear out/lowest
 	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/lowest.txt \
-		hypothesis polars pytest pytest-xdist zarr --editable '.[calendar,cli,dask,data,spatial]'
+		hypothesis polars pytest pytest-xdist zarr --editable '.[calendar,cli,dask,data,report,serve,sktime,spatial]'
 	touch out/lowest/.ready
 
 # One environment for every target: installed once, again only when pyproject.toml changes.

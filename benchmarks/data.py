@@ -1,4 +1,4 @@
-"""Real data for benchmarks: from the folder that COMPOSITEGP_DATA names, or else from ../shared/data."""
+"""Real data for benchmarks, from the folder that COMPOSITEGP_DATA names."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ class Split(NamedTuple):
 
 
 def folder() -> Path | None:
-    """The data folder, or None where there is none."""
+    """The folder COMPOSITEGP_DATA, or shared/data beside the repository; None where there is neither."""
     beside = Path(__file__).parents[2] / "shared" / "data"
     for candidate in (os.environ.get("COMPOSITEGP_DATA"), beside):
         if candidate and Path(candidate).is_dir():

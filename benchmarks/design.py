@@ -99,6 +99,7 @@ def draw(designs, out: Path) -> None:
             plotting.plot_confidence(report, axes=axes[0, column])
         axes[0, column].set_title(f"{name}: four sequential segments")
         plotting.plot_trade_off(design, axes=axes[1, column])
+        axes[1, column].set_title(f"{name}: plans, and the one chosen")
     plotting.style.save(figure, out / "design.png", dpi=110)
     print(f"\n{out / 'design.png'}")
 

@@ -23,7 +23,8 @@ DOTS_PER_INCH = 110
 def band(axes, x, found, color, label):
     """A mean with a band of two standard deviations."""
     axes.plot(x, found.mean, color=color, label=label)
-    axes.fill_between(x, found.mean - 2 * found.std, found.mean + 2 * found.std, color=color, alpha=0.25, lw=0)
+    ends = found.mean - 2 * found.std, found.mean + 2 * found.std
+    axes.fill_between(x, *ends, color=color, alpha=0.25, lw=0, label="± 2 standard errors")
 
 
 def share_inside(found, truth):
@@ -43,14 +44,14 @@ def derivative() -> None:
     drawn, axes = figure(2, 1, size=(7, 4.6), sharex=True)
     values = model.predict_distribution(Z, latent=True)
     slopes = model.predict_distribution(F.derivative(Z, 0), latent=True)
-    band(axes[0], Z[:, 0], values, BLUE, "f")
+    band(axes[0], Z[:, 0], values, BLUE, "mean of f")
     axes[0].plot(X[:, 0], y, ".", color=GRAY, ms=4, label="data")
-    band(axes[1], Z[:, 0], slopes, ORANGE, "df/dx")
+    band(axes[1], Z[:, 0], slopes, ORANGE, "mean of df/dx")
     for place, function in zip(axes, (truth, slope), strict=True):
         place.plot(Z[:, 0], function(Z[:, 0]), color=BLACK, lw=0.8, ls="--", label="truth")
-        place.legend(frameon=False, ncols=3, loc="lower left")
-    axes[0].set_ylim(-1.7, 1.3)
-    axes[1].set_xlabel("x")
+        place.legend(frameon=False, ncols=4, loc="lower left", fontsize=8)
+    axes[0].set(ylabel="f", ylim=(-1.8, 1.3))
+    axes[1].set(xlabel="x", ylabel="df/dx", ylim=(-3.2, None))
     drawn.savefig(FOLDER / "functional_derivative.png", dpi=DOTS_PER_INCH)
     print(f"derivative: {share_inside(slopes, slope(Z[:, 0])):.2f} of the true slopes are inside the band")
 
@@ -79,20 +80,29 @@ def average() -> None:
     for line in range(size, side, size):
         axes[0].axhline(line - 0.5, color="white", lw=0.6)
         axes[0].axvline(line - 0.5, color="white", lw=0.6)
-    axes[0].set_title("field, blocks and observations", fontsize=10)
-    drawn.colorbar(shown, ax=axes[0], shrink=0.8)
+    axes[0].set_title("field; observations (dots), blocks (lines)", fontsize=10)
+    axes[0].set(xlabel="x", ylabel="y")
+    drawn.colorbar(shown, ax=axes[0], shrink=0.8, label="f")
     order, place = np.argsort(truth), np.arange(len(blocks))
-    axes[1].errorbar(place, found.mean[order], 2 * found.std[order], fmt="o", color=BLUE, ms=3, label="F.average")
+    axes[1].errorbar(
+        place,
+        found.mean[order],
+        2 * found.std[order],
+        fmt="o",
+        color=BLUE,
+        ms=3,
+        label="F.average, ± 2 standard errors",
+    )
     axes[1].errorbar(
         place + 0.3,
         found.mean[order],
         2 * wrong[order],
         fmt="none",
         color=ORANGE,
-        label="as if points were independent",
+        label="± 2, as if points were independent",
     )
     axes[1].plot(place, truth[order], "_", color=BLACK, ms=8, label="truth")
-    axes[1].set_xlabel("block, by its true average")
+    axes[1].set(xlabel="block, by its true average", ylabel="average of f over the block")
     axes[1].legend(frameon=False)
     drawn.savefig(FOLDER / "functional_average.png", dpi=DOTS_PER_INCH)
     inside = float((np.abs(found.mean - truth) <= 2 * wrong).mean())
@@ -111,11 +121,11 @@ def combine() -> None:
     contrast = np.concatenate([np.eye(200), -np.ones((200, 1))], axis=1)
     found = model.predict_distribution(F.combine(points, contrast), latent=True)
     drawn, axes = figure(size=(7, 3))
-    band(axes, Z[:, 0], found, GREEN, "f(x) − f(2)")
+    band(axes, Z[:, 0], found, GREEN, "mean")
     axes.plot(Z[:, 0], truth(Z[:, 0]) - truth(2.0), color=BLACK, lw=0.8, ls="--", label="truth")
     axes.axhline(0, color=GRAY, lw=0.6)
     axes.legend(frameon=False)
-    axes.set_xlabel("x")
+    axes.set(xlabel="x", ylabel="f(x) − f(2)")
     drawn.savefig(FOLDER / "functional_combine.png", dpi=DOTS_PER_INCH)
     print(f"combine: {share_inside(found, truth(Z[:, 0]) - truth(2.0)):.2f} of the true differences are inside")
 
@@ -133,16 +143,20 @@ def part() -> None:
     names = {"k1__k1": ("slow part", BLUE), "k1__k2": ("season", ORANGE), "mean": ("mean", GREEN)}
     found = model.predict_distribution(Z, latent=True)
     band(axes[0], Z[:, 0], found, BLACK, "prediction")
-    axes[0].plot(t, y, ".", color=GRAY, ms=2)
+    axes[0].plot(t, y, ".", color=GRAY, ms=2, label="data")
+    axes[0].set_ylabel("y")
     total = np.zeros(len(Z))
     for place, (name, (label, color)) in zip(axes[1:], names.items(), strict=True):
         own = model.predict_distribution(F.part(Z, name), latent=True)
-        band(place, Z[:, 0], own, color, label)
+        band(place, Z[:, 0], own, color, "predicted part")
+        place.set_ylabel(label)
         total += own.mean
     for place, true in zip(axes[1:3], (slow, season), strict=True):
         place.plot(t, true, color=BLACK, lw=0.8, ls="--", label="truth")
     for place in axes:
-        place.legend(frameon=False, loc="lower left", ncols=2)
+        low, high = place.get_ylim()
+        place.set_ylim(low - 0.3 * (high - low), high)  # room for the legend
+        place.legend(frameon=False, loc="lower left", ncols=3, fontsize=8)
     axes[-1].set_xlabel("t")
     drawn.savefig(FOLDER / "functional_part.png", dpi=DOTS_PER_INCH)
     print(f"part: the parts sum to the prediction within {np.abs(total - found.mean).max():.1e}")
@@ -166,7 +180,7 @@ def observed() -> None:
     ):
         model = CompositeGPRegressor(kernel, learning=None, mean="constant").fit(data, y, noise_variance=4e-4)
         found = model.predict_distribution(Z, latent=True)
-        band(place, Z[:, 0], found, BLUE, "f")
+        band(place, Z[:, 0], found, BLUE, "mean of f")
         place.plot(Z[:, 0], truth(Z[:, 0]), color=BLACK, lw=0.8, ls="--", label="truth")
         place.hlines(means, edges[:-1], edges[1:], color=ORANGE, label="observed averages")
         place.set_title(title, fontsize=10)
@@ -174,9 +188,12 @@ def observed() -> None:
         print(
             f"{title}: {share_inside(found, truth(Z[:, 0])):.2f} of f is inside, mean width {found.std.mean():.3f}"
         )
-    for x, slope in zip(at[:, 0], slopes, strict=True):
-        axes[1].plot([x - 0.5, x + 0.5], truth(x) + slope * np.array([-0.5, 0.5]), color=GREEN, lw=2)
-    axes[0].legend(frameon=False)
+    for number, (x, slope) in enumerate(zip(at[:, 0], slopes, strict=True)):
+        ends = truth(x) + slope * np.array([-0.5, 0.5])
+        axes[1].plot([x - 0.5, x + 0.5], ends, color=GREEN, lw=2, label=None if number else "observed slopes")
+    axes[0].set_ylabel("f")
+    for place in axes:
+        place.legend(frameon=False, fontsize=8)
     drawn.savefig(FOLDER / "functional_observed.png", dpi=DOTS_PER_INCH)
 
 

@@ -1,6 +1,7 @@
 """Maps: the satellite image filled, a million cells from a million observations, and other libraries beside us.
 
     python benchmarks/maps.py satellite            # fill the image of Heaton et al. by the command line, and score it
+    python benchmarks/maps.py mirrored             # the training part of the image under its own gaps, mirrored
     python benchmarks/maps.py stations             # map the precipitation of April 1948 in the US by the command line
     python benchmarks/maps.py million [SIDE ...]   # rasters of SIDE² cells, half missing, filled in chunks;
                                                    # up to 10⁶ cells filled from 10⁶ observed ones by default
@@ -17,6 +18,7 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,12 @@ HOUR = 3600.0
 SIDES = (500, 1000, 1420)  # of the last about a million cells are observed, and as many are filled
 CHUNK = 250
 NODES = 16  # levels by whose quantiles CRPS is computed
+MIRRORED = 4000  # cells under mirrored gaps that are scored
+MIRRORS = {
+    "both ways": np.s_[::-1, ::-1],
+    "east for west": np.s_[:, ::-1],
+    "south for north": np.s_[::-1, :],
+}
 
 
 def field(n: int) -> Split:
@@ -231,6 +239,42 @@ def fill_satellite(limit: float, picture: Path | None) -> None:
             print(f"in {100 * level:g} %: {np.mean((low <= y) & (y <= high)):.3f}")
 
 
+def fill_mirrored() -> None:
+    """Gaps of the image, mirrored and laid over observed cells: what learning in gaps gains, on training data alone."""
+    from sklearn.base import clone
+    from sklearn.exceptions import ConvergenceWarning
+
+    from compositegp.spatial import learn_raster
+
+    split = satellite()
+    if split is None:
+        return
+    image = image_of(split)
+    missing = image.isnull().to_numpy()
+    print("| mirrored | learned | CPU seconds | kernel | RMSE | CRPS | in 50, 80, 95, 99 % |")
+    print("|---|---|---|---|---|---|---|")
+    for name, mirror in MIRRORS.items():
+        hidden = missing[mirror] & ~missing
+        gappy = image.where(~hidden)
+        cells = np.argwhere(hidden)
+        cells = cells[np.sort(np.random.default_rng(0).permutation(len(cells))[:MIRRORED])]
+        Z = np.column_stack([image.lon.to_numpy()[cells[:, 1]], image.lat.to_numpy()[cells[:, 0]]])
+        y = image.to_numpy()[tuple(cells.T)]
+        began = time.process_time()
+        model = learn_raster(gappy)
+        middle = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of a parameter that does not matter
+            plain = clone(model.regressor).fit(model.X, model.y)
+        seconds = middle - began, time.process_time() - middle
+        for how, one, spent in zip(("in gaps", "among the data"), (model.regressor, plain), seconds, strict=True):
+            found = scored(one.predict_distribution(Z), y)
+            inside = ", ".join(f"{found[f'in {100 * level:g} %']:.3f}" for level in LEVELS)
+            kernel = one.kernel_comparison_.best.name
+            told = f"| {name} | {how} | {spent:.0f} | {kernel} | {found['RMSE']:.3f} | {found['CRPS']:.3f} | {inside} |"
+            print(told, flush=True)
+
+
 def map_stations(limit: float, picture: Path | None) -> None:
     """From a table of stations to a map and a page, by the command line; `peers` scores it on a tenth left out."""
     import pandas as pd
@@ -239,10 +283,11 @@ def map_stations(limit: float, picture: Path | None) -> None:
     if split is None:
         return
     frame = pd.DataFrame(np.concatenate([split.X, split.X_test]), columns=["lon", "lat"])
-    frame["anomaly"] = np.concatenate([split.y, split.y_test])
+    frame["precipitation anomaly"] = np.concatenate([split.y, split.y_test])
     with tempfile.TemporaryDirectory() as folder:
         frame.to_csv(Path(folder) / "stations.csv", index=False)
-        command = [sys.executable, "-m", "compositegp", "map", f"{folder}/stations.csv", "--target", "anomaly"]
+        command = [sys.executable, "-m", "compositegp", "map", f"{folder}/stations.csv"]
+        command += ["--target", "precipitation anomaly", "--unit", "standardized"]
         began = time.perf_counter()
         done, peak = watch([*command, "--grid", "0.25", "--out", f"{folder}/map", "--report"], limit)
         seconds = time.perf_counter() - began
@@ -327,7 +372,9 @@ def raster(folder: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["satellite", "stations", "million", "peers", "one", "make", "raster"])
+    parser.add_argument(
+        "what", choices=["satellite", "mirrored", "stations", "million", "peers", "one", "make", "raster"]
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for each method")
     parser.add_argument("--picture", type=Path, help="where to keep the picture of the map")
@@ -338,6 +385,8 @@ def main() -> None:
         one(*given.names)
     elif given.what == "million":
         million([int(side) for side in given.names] or list(SIDES))
+    elif given.what == "mirrored":
+        fill_mirrored()
     elif given.what == "make":
         make(given.names[0], int(given.names[1]))
     elif given.what == "raster":

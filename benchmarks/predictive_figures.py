@@ -37,7 +37,9 @@ def main() -> None:
     report = model.validate()
     print(f"{len(X)} observations, {model.neighbor_curve_.smallest()} neighbors chosen\n")
     print(model.calibration_, report, sep="\n\n")
-    plot_validation(report).savefig(FOLDER / "validation.png", dpi=DOTS_PER_INCH)
+    checked = plot_validation(report)
+    checked.suptitle(f"a simulated field of {len(X):,} points, whose noise grows from left to right", fontsize=10)
+    checked.savefig(FOLDER / "validation.png", dpi=DOTS_PER_INCH)
     drawn = plot_neighbor_curve(model.neighbor_curve_)
     (axes,) = drawn.axes
     counts = model.neighbor_curve_.n_neighbors

@@ -63,3 +63,12 @@ def test_private_names_stay_in_their_package():
 
 def test_the_regressor_has_at_most_13_parameters():
     assert len(compositegp.CompositeGPRegressor().get_params(deep=False)) <= 13
+
+
+def test_absolute_tolerances_of_tests_stand_alone_or_beside_a_relative_one_that_is_written():
+    """NumPy adds a relative tolerance of 1e-7 to an absolute one, unless a test says which."""
+    for path in Path(__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "assert_allclose":
+                given = {keyword.arg for keyword in node.keywords}
+                assert "atol" not in given or "rtol" in given, f"{path.name}, line {node.lineno}: write rtol too"

@@ -179,6 +179,7 @@ class TestRegress:
         assert (pd.read_csv(tmp_path / "p.csv")["lower"] > 0).all()
 
 
+@pytest.mark.parametrize("verb", ["regress", "analyze"])
 @pytest.mark.parametrize(
     ("train", "test", "message"),
     [
@@ -195,18 +196,59 @@ class TestRegress:
         ("x,y\n1,2\n2,\n", "x\n1\n", "column 'y' of a.csv has 1 value(s)"),
         ("x,y\n1,2\n2,inf\n", "x\n1\n", "column 'y' of a.csv has 1 infinite value(s), the first in row 2"),
         ("x,y\n1,2\n1,3\n", "x\n1\n", "a.csv has no column to learn from"),
-        ("x,y\n1,2\n2,3\n", "x,y\n1,inf\n", "column 'y' of b.csv has 1 infinite value(s), the first in row 1"),
-        ("x,y\n1,2\n2,3\n", "x,y\n1,two\n", "column 'y' of b.csv has text where numbers should be"),
     ],
 )
-def test_tables_that_do_not_fit(tmp_path, monkeypatch, train, test, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.csv").write_text(train)
-    (tmp_path / "b.csv").write_text(test)
-    done = command("regress", "a.csv", "--target", "y", "--predict", "b.csv")
+def test_tables_that_do_not_fit(tmp_path, monkeypatch, verb, train, test, message):
+    assert message in refused(tmp_path, monkeypatch, verb, train, test)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [("inf", "has 1 infinite value(s), the first in row 1"), ("two", "has text where numbers should be")],
+)
+def test_observed_values_of_the_rows_to_predict_that_are_no_numbers(tmp_path, monkeypatch, cell, message):
+    found = refused(tmp_path, monkeypatch, "regress", "x,y\n1,2\n2,3\n", f"x,y\n1,{cell}\n")
+    assert f"column 'y' of b.csv {message}" in found
+
+
+def refused(folder, monkeypatch, verb, train, test):
+    """The one sentence in which a verb refuses tables."""
+    monkeypatch.chdir(folder)
+    (folder / "a.csv").write_text(train)
+    (folder / "b.csv").write_text(test)
+    done = command(verb, "a.csv", "--target", "y", "--predict", "b.csv")
     assert done.code == 1
+    assert done.out == ""
+    assert not (folder / "predictions.csv").exists()
+    return done.error
+
+
+@pytest.mark.parametrize("verb", ["regress", "analyze"])
+@pytest.mark.parametrize("role", ["to learn from", "to predict"])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "bad.csv does not exist"),
+        ("folder", "bad.csv is a folder"),
+        (b"", "bad.csv is empty"),
+        (b"x,y\n", "bad.csv has no rows"),
+        (bytes(range(256)) * 40, "bad.csv cannot be read as CSV: it is not in UTF-8"),
+        (b"x,y\n1,2,3\n2,3\n", "bad.csv"),
+        (b"w,z\n1,2\n2,3\n", "column"),
+    ],
+)
+def test_bad_files_end_in_one_sentence(tmp_path, monkeypatch, verb, role, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.csv").write_text("x,y\n1,2\n2,3\n3,5\n")
+    bad = tmp_path / "bad.csv"
+    if content == "folder":
+        bad.mkdir()
+    elif content is not None:
+        bad.write_bytes(content)
+    first, second = ("bad.csv", "good.csv") if role == "to learn from" else ("good.csv", "bad.csv")
+    done = command(verb, first, "--target", "y", "--predict", second)
+    assert (done.code, done.out) == (1, "")
     assert message in done.error
-    assert not (tmp_path / "predictions.csv").exists()
 
 
 def test_an_empty_text_cell_is_an_error_with_a_saved_model_too(folder, regression, tmp_path):

@@ -19,7 +19,7 @@ from compositegp import (
     posterior,
     segment,
 )
-from compositegp.design import Clock, Plan, choose_segmentation, flops, possible_plans
+from compositegp.design import Candidate, Clock, Design, Plan, choose_segmentation, flops, possible_plans
 from compositegp.posteriors import default_group_size
 
 mpl.use("Agg")
@@ -235,3 +235,22 @@ def test_every_plot_has_labels_and_can_be_saved(problem, tmp_path):
         mpl.pyplot.close(drawn.figure)
     with pytest.raises(ValueError, match="the 20 test points"):
         plotting.plot_errors(report, Z[:5])
+
+
+@pytest.mark.parametrize("best", [0, 1, 2])
+def test_the_label_of_the_best_plan_stays_inside_the_axes(best):
+    plan = Plan("composite", "interleaved", 512, 256)
+    candidates = [
+        Candidate(plan, 1 + excess, excess, 1.0, 1e7, seconds)
+        for excess, seconds in ((2.0, 0.01), (0.5, 0.1), (0.1, 1.0))
+    ]
+    drawn, axes = plotting.style.figure(size=(6, 4))
+    plotting.plot_trade_off(Design(candidates[best], candidates, 1.0, False, 100), axes=axes)
+    drawn.draw_without_rendering()
+    (label,) = axes.texts
+    extent, inside = label.get_window_extent(), axes.get_window_extent()
+    assert label.get_text() == "interleaved 512 given 256"
+    assert inside.x0 < extent.x0
+    assert extent.x1 < inside.x1
+    assert inside.y0 + 2 < extent.y0
+    assert extent.y1 < inside.y1

@@ -40,6 +40,7 @@ from compositegp.backend import (
     in_batches,
     invert_lower,
     on_processor,
+    pivots_and_solve,
     solve_lower,
     solve_right,
     subtract_products,
@@ -116,6 +117,32 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(fetch(found), changed - left @ B.transpose(0, 2, 1), rtol=0, atol=1e-12)
         rows = rng.normal(size=(3, 4, n))
         np.testing.assert_allclose(fetch(solve_right(send(C[0]), send(rows))) @ C[0].T, rows, rtol=0, atol=1e-8)
+
+    @pytest.mark.parametrize("n", [1, 20, 40, 150])
+    @pytest.mark.parametrize("m", [1, 3, 32, 33])
+    def test_solves_without_the_factors_are_those_with_them(self, n, m, rng, device):
+        roots = rng.normal(size=(3, n, n))
+        A = roots @ roots.transpose(0, 2, 1) + np.eye(n)
+        B = 1e3 * rng.normal(size=(3, n, m))
+        pivots, solved = pivots_and_solve(send(A.copy()), send(B.copy()))
+        C = np.linalg.cholesky(A)
+        np.testing.assert_allclose(fetch(pivots), np.diagonal(C, axis1=1, axis2=2), rtol=1e-9)
+        np.testing.assert_allclose(C @ fetch(solved), B, rtol=0, atol=1e-8)
+
+    @pytest.mark.parametrize("m", [2, 40])
+    def test_singular_matrices_are_solved_with_jitter_or_refused(self, m, rng, device):
+        A = np.stack([np.eye(40), np.ones((40, 40)), 2 * np.eye(40)])
+        B = rng.normal(size=(3, 40, m))
+        lower, jitter = cholesky(send(A.copy()))
+        assert jitter[1] > 0
+        expected = fetch(solve_lower(lower, send(B.copy())))
+        pivots, solved = pivots_and_solve(send(A.copy()), send(B.copy()))
+        np.testing.assert_allclose(fetch(solved), expected, rtol=1e-9)
+        np.testing.assert_allclose(fetch(pivots), np.diagonal(fetch(lower), axis1=1, axis2=2), rtol=1e-9)
+        A[2, 3, 3] = -1.0
+        with pytest.raises(SingularMatrixError) as caught:
+            pivots_and_solve(send(A), send(B))
+        assert caught.value.index == 2
 
     @pytest.mark.parametrize("n", [1, 40, 65, 200])
     @pytest.mark.parametrize("noise", [1e-1, 1e-4, 1e-9])

@@ -66,8 +66,27 @@ def test_loadings_are_within_their_bound(kernel, seed, distance):
     (factored,) = factor_stacks(data, Composite.full(20))
     (bound,) = Influence(data, Composite.full(20)).bounds(latent)
     loading = np.linalg.norm(loadings(kernel, latent, factored))
+    # The bound on ‖W‖ by dense algebra: these kernels are largest where the two boxes are nearest.
+    gap = np.maximum(np.maximum(X.min(axis=0) - Z.max(axis=0), Z.min(axis=0) - X.max(axis=0)), 0.0)
+    nearest = kernel(gap[None], np.zeros((1, 2)))[0, 0]
+    inverse = np.linalg.norm(np.linalg.inv(np.linalg.cholesky(kernel(Z, Z))), 2)
+    noise = kernel(X[:1])[0, 0] - kernel(X[:1], X[:1])[0, 0]
+    largest = nearest * np.sqrt(20 * 6 / noise) * inverse
+    assert loading <= largest * (1 + 1e-6)
     if np.isfinite(bound):
+        assert largest < 0.5 * (1 + 1e-6)
         assert loading * np.linalg.norm(factored.innovations) <= bound * (1 + 1e-9)
+    else:
+        assert largest > 0.5 * (1 - 1e-6)  # near enough to matter: there is nothing to bound
+
+
+@pytest.mark.parametrize("kernel", FALLING[:4], ids=str)
+def test_a_distant_block_has_a_small_bound(kernel, rng):
+    kernel = kernel + WhiteKernel(0.05)
+    X, Z = rng.uniform(size=(20, 2)) + 40, rng.uniform(size=(6, 2))
+    data = Observations.checked(kernel, X, rng.normal(size=20), mean=None, noise_variance=None)
+    (bound,) = Influence(data, Composite.full(20)).bounds(Latent.prior(kernel, Z, as_mean(None)))
+    assert bound < groups.NEGLIGIBLE
 
 
 def islands(rng, n_islands=6, size=40):

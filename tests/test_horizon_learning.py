@@ -161,10 +161,10 @@ class TestEffects:
         effect = Effect("x", "column", 1, column_knots(x))
         F = Effects([effect], timeline, dates_of([]))(np.column_stack([np.arange(200.0), x]))
         inside = np.abs(x) < 2.5
-        np.testing.assert_allclose((F**2).sum(axis=1)[inside], 1.0, atol=0.15)
+        np.testing.assert_allclose((F**2).sum(axis=1)[inside], 1.0, rtol=0, atol=0.15)
         day = Effects([Effect("day", "day")], timeline, dates_of([]))(np.arange(48.0)[:, None])
-        np.testing.assert_allclose(day[:24], day[24:], atol=1e-10)
-        np.testing.assert_allclose((day**2).sum(axis=1), 1.0, atol=0.05)
+        np.testing.assert_allclose(day[:24], day[24:], rtol=0, atol=1e-10)
+        np.testing.assert_allclose((day**2).sum(axis=1), 1.0, rtol=0, atol=0.05)
 
     def test_a_missing_column_has_no_effect(self, timeline):
         effect = Effect("x", "column", 1, np.linspace(0, 9, 10), by_hour=True)

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from compositegp import Nearest
 from compositegp.composite import Observations
 from compositegp.estimators.kernel_selection import by_held_out_errors
 from compositegp.learning import ComparedKernel, KernelComparison
+from compositegp.posteriors import neighbor_search
+from compositegp.prediction import neighborhood_tuning
 from compositegp.simulate import stationary_field
 
 KERNELS = {
@@ -25,8 +28,9 @@ class Scored(Nearest):
 
     errors: dict = {}
 
-    def held_out_crps(self, data, *, heavy_tails, n_jobs):
-        return next(self.errors[name] for name, kernel in KERNELS.items() if kernel == data.kernel)
+    def held_out_crps(self, candidates, *, heavy_tails, n_jobs):
+        names = {str(kernel): name for name, kernel in KERNELS.items()}
+        return [self.errors[names[str(data.kernel)]] for data in candidates]
 
 
 def comparison(differences=(0.0, -0.03, -0.5)):
@@ -84,7 +88,7 @@ def test_the_score_is_that_of_a_gaussian_where_the_model_is_right():
     y = stationary_field(kernel, (60, 60), random_state=3)[0].ravel()
     X = np.stack(np.meshgrid(np.arange(60.0), np.arange(60.0), indexing="ij"), axis=-1).reshape(-1, 2)
     data = Observations.checked(kernel, X, y, mean=None, noise_variance=None)
-    found = Nearest().held_out_crps(data, heavy_tails=True, n_jobs=None)
+    (found,) = Nearest().held_out_crps([data], heavy_tails=True, n_jobs=None)
     one = np.array([1827])
     inside = np.delete(np.arange(3600), one)
     near = inside[np.argsort(np.linalg.norm(X[inside] - X[one], axis=1))[:128]]
@@ -94,3 +98,21 @@ def test_the_score_is_that_of_a_gaussian_where_the_model_is_right():
     error = found.std() / np.sqrt(len(found))
     assert found.mean() == pytest.approx(np.sqrt(v / np.pi), abs=4 * error)
     assert np.sqrt(1 / np.pi) == pytest.approx(stats.norm().expect(lambda z: abs(z)) / np.sqrt(2))
+
+
+def test_one_search_tree_serves_kernels_that_measure_alike(rng, monkeypatch):
+    """Neighbors under length scales in the same proportion are the same, so that scores are those of own trees."""
+    X = rng.uniform(size=(2_100, 3))
+    y = np.sin(6 * X).sum(axis=1) + 0.1 * rng.normal(size=len(X))
+    kernels = [kernel + WhiteKernel(0.01) for kernel in (RBF([0.5, 1.0, 2.0]), Matern([1.0, 2.0, 4.0], nu=1.5))]
+    candidates = [Observations.checked(kernel, X, y, mean=0.0, noise_variance=None) for kernel in kernels]
+    own = Nearest().held_out_crps(candidates, heavy_tails=True, n_jobs=None)
+    trees = []
+    monkeypatch.setattr(
+        neighbor_search, "KDTree", lambda *args, **options: trees.append(1) or KDTree(*args, **options)
+    )
+    monkeypatch.setattr(neighborhood_tuning, "_ONE_TREE", 2_000)
+    shared = Nearest().held_out_crps(candidates, heavy_tails=True, n_jobs=None)
+    assert len(trees) == 1
+    np.testing.assert_array_equal(shared[0], own[0])
+    np.testing.assert_allclose(shared[1], own[1], rtol=1e-6)

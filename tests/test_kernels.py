@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 from strategies import noisy_kernels, seeds
 
 from compositegp import OnColumns
-from compositegp.kernels import diagonal, gram, in_length_scales, linearize, noise_variance
+from compositegp.kernels import at_theta, diagonal, gram, in_length_scales, linearize, noise_variance
 
 ARD = np.array([0.5, 1.0, 2.0])
 KERNELS = [
@@ -105,6 +105,21 @@ def test_derivative_equals_scikit_learn(kernel, rng):
         rtol=0,
         atol=1e-10,
     )
+
+
+@pytest.mark.parametrize("kernel", KERNELS + FALLBACK + FALLBACK_WITHOUT_EXACT_GRADIENT + [RBF([0.5])], ids=id_of)
+def test_a_kernel_at_theta_is_the_clone_of_scikit_learn(kernel, rng):
+    before, theta = kernel.get_params(), kernel.theta + 0.1 * rng.normal(size=kernel.n_dims)
+    found, expected = at_theta(kernel, theta), kernel.clone_with_theta(theta)
+    assert found == expected
+    assert repr(found) == repr(expected)
+    assert found is not kernel
+    np.testing.assert_array_equal(found.theta, expected.theta)
+    np.testing.assert_array_equal(found.bounds, expected.bounds)
+    for name, value in kernel.get_params().items():
+        np.testing.assert_array_equal(value, before[name])
+    with pytest.raises(ValueError, match="theta has"):
+        at_theta(kernel, np.append(theta, 0.0))
 
 
 @given(st.data(), seeds)

@@ -34,6 +34,8 @@ from compositegp import (
 from compositegp.composite import Observations, Score, total_score
 from compositegp.kernels import DataScale
 from compositegp.learning import FisherAverage, LocalSegments, Reporter, maximize, starting_kernel, starting_points
+from compositegp.learning.composite_likelihood import _rough_gain
+from compositegp.learning.fisher_scoring import Optimum
 from compositegp.learning.stopping import predictive_growth, predictive_loss, sandwich_information
 from compositegp.means import NormalEquations
 
@@ -406,7 +408,7 @@ def test_progress_bar_is_for_terminals_only(monkeypatch):
     for stream, drawn in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr("sys.stderr", stream)
         reporter = Reporter(None, True, 10)
-        reporter.report(Progress(5, 500.0, -1.5, np.zeros(2), np.array([0.1, 0.2])))
+        reporter.report(Progress(5, 500.0, -1.5, np.zeros(2), np.array([0.1, 0.2]), np.eye(2)))
         time.sleep(0.3)
         reporter.close()
         text = stream.getvalue()
@@ -565,3 +567,55 @@ def test_scoring_ends_when_steps_gain_no_more_than_the_tolerance():
     found = maximize(evaluate, np.zeros(1), np.zeros((0, 1)), np.array([[-50.0, 50.0]]), gain_tolerance=0.01)
     assert found.converged
     assert len(evaluations) <= 5
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_scoring_ends_after_so_many_idle_steps(steps):
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+    evaluations = []
+
+    def evaluate(theta, coefficients):
+        evaluations.append(theta)
+        return Score(1e-4 * theta[0], np.ones(1), np.eye(1), nothing, 1, 0)
+
+    bounds = np.array([[-50.0, 50.0]])
+    maximize(evaluate, np.zeros(1), np.zeros((0, 1)), bounds, gain_tolerance=0.01, idle_steps=steps)
+    assert len(evaluations) == 1 + steps
+
+
+def test_a_tolerance_may_depend_on_the_score():
+    """On a parabola steps of two, the longest, lead from 5 to 3 and 1."""
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+
+    def evaluate(theta, coefficients):
+        return Score(float(-0.5 * theta @ theta), -theta, np.eye(1), nothing, 1, 0)
+
+    bounds = np.array([[-50.0, 50.0]])
+    for limit, end in ((-13.0, 5.0), (-5.0, 3.0), (-1.0, 1.0)):
+        found = maximize(
+            evaluate,
+            np.full(1, 5.0),
+            np.zeros((0, 1)),
+            bounds,
+            gain_tolerance=lambda now, limit=limit: np.inf if now.score.log_likelihood > limit else 0.01,
+        )
+        np.testing.assert_allclose(found.theta, end, rtol=1e-12)
+        assert found.converged
+
+
+def test_a_round_ends_by_what_the_errors_of_the_parameters_cost():
+    """With gradients that scatter as the information says, tr(H⁻¹ J) / 2 is half the number of parameters."""
+    rng = np.random.default_rng(0)
+    p, blocks, n = 6, 4000, 200_000.0
+    gradients = rng.normal(size=(blocks, p))
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+    bounds = np.tile([-9.0, 9.0], (p, 1))
+
+    def tolerance(gradients, nats, n=n):
+        score = Score(0.0, np.zeros(p), blocks * np.eye(p), nothing, n, 0.0, gradients, np.arange(blocks))
+        return _rough_gain(bounds, nats, Optimum(np.zeros(p), np.zeros((0, 1)), score, False))
+
+    assert tolerance(gradients, 0.001) == pytest.approx(0.5 * p / 2, rel=0.1)
+    assert tolerance(2 * gradients, 0.001) == pytest.approx(0.5 * 4 * p / 2, rel=0.1)
+    assert tolerance(1e3 * gradients, 0.001) == pytest.approx(0.5 * 0.001 * n)  # and no more than that a point
+    assert tolerance(1e3 * gradients, 0.001, 100.0) == pytest.approx(0.5 * 2.5)

@@ -21,11 +21,11 @@ def test_the_posterior_adds_the_log_density_of_the_prior_with_its_derivatives(rn
     plain, found = at(kernel.theta)
     expected = -0.5 * (((kernel.theta - prior.center) / 1.7) ** 2).sum()
     assert found.log_likelihood - plain.log_likelihood == pytest.approx(expected)
-    np.testing.assert_allclose(found.fisher - plain.fisher, np.eye(3) / 1.7**2, atol=1e-10)
+    np.testing.assert_allclose(found.fisher - plain.fisher, np.eye(3) / 1.7**2, rtol=0, atol=1e-10)
     again = prior.removed(found, kernel.theta)
     assert again.log_likelihood == pytest.approx(plain.log_likelihood)
-    np.testing.assert_allclose(again.gradient, plain.gradient, atol=1e-9)
-    np.testing.assert_allclose(again.fisher, plain.fisher, atol=1e-9)
+    np.testing.assert_allclose(again.gradient, plain.gradient, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(again.fisher, plain.fisher, rtol=0, atol=1e-9)
     for number in range(3):
         step = 1e-5 * np.eye(3)[number]
         slope = (at(kernel.theta + step)[1].log_likelihood - at(kernel.theta - step)[1].log_likelihood) / 2e-5
@@ -45,7 +45,7 @@ def test_it_holds_an_irrelevant_length_scale_and_leaves_the_others(rng):
         learn(kernel, X, y, segment(X, 300), learning=CompositeLikelihood(prior=spread), warn=False)
         for spread in (None, 3.0)
     )
-    assert held.kernel.k1.k2.length_scale[1] < 0.1 * free.kernel.k1.k2.length_scale[1]
+    assert held.kernel.k1.k2.length_scale[1] < 0.5 * free.kernel.k1.k2.length_scale[1]
     assert held.kernel.k1.k2.length_scale[1] > 5
     assert held.kernel.k2.noise_level == pytest.approx(free.kernel.k2.noise_level, rel=0.01)
     assert held.kernel.k1.k2.length_scale[0] == pytest.approx(free.kernel.k1.k2.length_scale[0], rel=0.5)

@@ -76,6 +76,23 @@ def test_estimated_coefficients_are_universal_kriging(problem):
     np.testing.assert_allclose(found.variance, np.diag(expected), rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("mean", [None, 1.5, "linear", "estimated"])
+@pytest.mark.parametrize("group_size", [1, 4, None])
+def test_means_alone_are_the_means_of_marginals(problem, rng, mean, group_size):
+    X, y, Z = problem
+    targets = np.stack([y, y**2], axis=1)
+    noise = rng.uniform(0, 0.5, size=150)
+    if mean == "estimated":
+        mean = Estimated("linear", rng.normal(size=(3, 2)), np.eye(3))
+    predictor = NearestPredictor(Observations.checked(KERNEL, X, targets, mean=mean, noise_variance=noise))
+    found = predictor.means(Z, 20, group_size)
+    np.testing.assert_allclose(found, predictor.predict(Z, 20, group_size).mean, rtol=0, atol=1e-10)
+    if mean is None:
+        np.testing.assert_allclose(
+            predictor.means(Z, 150, group_size)[:, 0], exact_gp(KERNEL, X, y, Z, noise)[0], rtol=0, atol=1e-8
+        )
+
+
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 @pytest.mark.usefixtures("two_blas_threads")
 def test_any_number_of_processes_or_threads_gives_the_same_bits(backend):

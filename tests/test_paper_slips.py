@@ -6,6 +6,7 @@ docs/theory.md tells readers; each test here is named there.
 import numpy as np
 import pytest
 from oracles import exact_gp
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
 
 from compositegp import Composite, fisher_information, posterior
@@ -172,6 +173,35 @@ def test_slip_7_the_mean_of_a_segment_depends_on_z(rng):
     H = KERNEL(X, Z) @ np.linalg.inv(KERNEL(Z, Z))
     np.testing.assert_allclose(slopes, H, rtol=0, atol=0.02)
     assert np.abs(H).max() > 0.2  # zero, if the printed formula were right: it has no z
+
+
+def test_slip_8_the_least_loss_is_not_zero(rng):
+    """L(q) = D(q ‖ exp(−ℓ) p) has its minimum −ln p(y_1:K) at the CGP's posterior: exp(−ℓ) p is no density."""
+    X, Z = rng.uniform(0, 5, size=(12, 1)), np.array([[1.0], [4.0]])
+    segments = np.array_split(np.arange(12), 3)
+    _, (y,) = draw(KERNEL, X, Z, rng, 1)
+    best = posterior(KERNEL, X, y, Z, Composite.marginal(segments))
+    marginal = multivariate_normal(np.zeros(12), composite_marginal_covariance(KERNEL, X, Z, segments))
+    prior = multivariate_normal(np.zeros(2), KERNEL(Z, Z))
+
+    def loss(mean, covariance):
+        """The average loss, and its standard error, by draws from q."""
+        q = multivariate_normal(mean, covariance)
+        z = q.rvs(20_000, random_state=rng)
+        values = q.logpdf(z) - prior.logpdf(z)
+        for part in segments:
+            H = KERNEL(X[part], Z) @ np.linalg.inv(KERNEL(Z, Z))
+            given = KERNEL(X[part]) - H @ KERNEL(Z, X[part])
+            values -= multivariate_normal(cov=given).logpdf(y[part] - z @ H.T)
+        return values.mean(), values.std() / np.sqrt(len(values))
+
+    least, error = loss(best.mean, best.covariance)
+    assert error < 1e-6  # the integrand is a constant: q is proportional to exp(−ℓ) p
+    assert least == pytest.approx(-marginal.logpdf(y), rel=1e-6)
+    assert abs(least) > 1  # zero, if the printed minimum were right
+    for mean, covariance in ((best.mean + 0.3, best.covariance), (best.mean, 2 * best.covariance)):
+        other, error = loss(mean, covariance)
+        assert other > least + 4 * error
 
 
 def test_theorem_2_with_the_corrected_block_is_the_excess_mse(rng):

@@ -4,6 +4,8 @@ Only the names of parameters are mapped. What is expected to fail is listed, eac
 """
 
 import importlib.util
+import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from compositegp import CompositeGPRegressor, CompositeLikelihood, Nearest
 
+DOCS = Path(__file__).parent.parent / "docs"
 SOURCE = Path(sklearn.gaussian_process.__file__).parent / "tests" / "test_gpr.py"
 if not SOURCE.exists():
     pytest.skip(f"{SOURCE} is not installed with this scikit-learn", allow_module_level=True)
@@ -78,3 +81,24 @@ def their_tests():
 
 
 globals().update(their_tests())
+
+
+def cases(function):
+    """How many tests a function of theirs is, without those that scikit-learn expects to fail itself."""
+    marks = getattr(function, "pytestmark", [])
+    if any(mark.name in ("xfail", "skip") for mark in marks):
+        return 0
+    return math.prod(len(mark.args[1]) for mark in marks if mark.name == "parametrize")
+
+
+def test_the_documentation_says_how_many_pass():
+    theirs = their_tests()
+    failures = sum(1 if "[" in name else cases(theirs[name]) for name in EXPECTED_FAILURES)
+    total = sum(map(cases, theirs.values()))
+    pages = [" ".join((DOCS / page).read_text().split()) for page in ("coming_from.md", "estimator.md")]
+    pattern = r"Of (\d+) tests of scikit-learn (\S+) that it passes itself, (\d+) pass. The other (\d+) are named"
+    (said,) = re.findall(pattern, pages[0])
+    if not sklearn.__version__.startswith(f"{said[1]}."):
+        pytest.skip(f"the documentation counts the tests of scikit-learn {said[1]}")
+    assert (int(said[0]), int(said[2]), int(said[3])) == (total, total - failures, failures)
+    assert f"tests pass: {total - failures} of {total}." in pages[1]

@@ -2,7 +2,7 @@
 Tomorrow's air pollution
 ========================
 
-Hourly NOx beside a motorway, a year of it: what will tomorrow be, and how sure is that? The same from the command line is
+Hourly NOx beside a Swiss motorway, in parts per billion, a year of it: what will tomorrow be, and how sure is that? The same from the command line is
 ``compositegp forecast nox.csv --time time --target nox --horizon 24h --log``.
 """
 
@@ -28,7 +28,7 @@ axes.fill_between(table.index, table[quantiles[0]], table[quantiles[-1]], alpha=
 axes.fill_between(table.index, table[quantiles[1]], table[quantiles[-2]], alpha=0.3, color="C0", label="50 %")
 axes.plot(table.index, table[quantiles[2]], color="C0", label="median")
 axes.plot(future.index, future, ".", color="black", markersize=4, label="what came")
-axes.set(ylabel="NOx")
+axes.set(xlabel="time", ylabel="NOx, ppb", ylim=(0, None))
 axes.legend(ncols=5, fontsize="small")
 figure.autofmt_xdate()
 plt.show()

@@ -2,7 +2,7 @@
 Fill the clouds in an image
 ===========================
 
-A field with missing patches: predict them, with the error of every cell. From the command line:
+A simulated temperature on a grid of 1 km with missing patches: predict them, with the error of every cell. From the command line:
 ``compositegp fill temperature.nc --variable lst --out filled.nc --picture filled.png``.
 """
 
@@ -37,10 +37,11 @@ figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained", sharey=
 ends = {"vmin": truth.min(), "vmax": truth.max()}
 for panel, values, title in zip(axes[:2], (seen, filled["mean"]), ("seen", "filled"), strict=True):
     picture = panel.imshow(values, origin="lower", **ends)
-    panel.set_title(title)
-figure.colorbar(picture, ax=axes[:2], label="temperature")
-figure.colorbar(axes[2].imshow(filled["std"], origin="lower", cmap="magma"), ax=axes[2], label="standard error")
-axes[2].set_title("error")
+    panel.set(title=title, xlabel="x, km")
+figure.colorbar(picture, ax=axes[:2], label="temperature, °C")
+figure.colorbar(axes[2].imshow(filled["std"], origin="lower", cmap="magma"), ax=axes[2], label="standard error, °C")
+axes[0].set_ylabel("y, km")
+axes[2].set(title="error", xlabel="x, km")
 plt.show()
 
 # %%

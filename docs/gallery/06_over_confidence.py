@@ -22,17 +22,23 @@ plain = analysis.compare(kernel, X, Z, Composite.marginal(segments))
 print(plain)
 
 # %%
-# Segments that are conditioned on the points before them count little twice:
+# Segments that are conditioned on points before them count less twice, and the more of these points there are, the less. A test point is called
+# over-confident if its claimed variance is more than 10 % below the actual one. Given 100 points each all are still called so, but
+# by 13 % instead of 63 %; given 200 the claim is 2 % below the truth.
 
-given = conditioning_sets(X, segments, 100, kernel=kernel)
-conditional = analysis.compare(kernel, X, Z, Composite.conditional(segments, given))
-print(conditional)
+conditional = {}
+for size in (100, 200):
+    given = conditioning_sets(X, segments, size, kernel=kernel)
+    conditional[size] = analysis.compare(kernel, X, Z, Composite.conditional(segments, given))
+    print(conditional[size], end="\n\n")
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharex=True, sharey=True)
-for panel, report, title in zip(
-    axes, (plain, conditional), ("plain composite", "conditional composite"), strict=True
-):
+# On the line, claim and truth are the same; below it a composite is over-confident.
+
+figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", sharex=True, sharey=True)
+reports = {"plain composite": plain} | {f"each given {size} points": found for size, found in conditional.items()}
+for panel, (title, report) in zip(axes, reports.items(), strict=True):
     plot_confidence(report, axes=panel)
-    panel.set_title(title)
+    below = 1 - report.claimed_variance.mean() / report.actual_mse.mean()
+    panel.set_title(f"{title}: {below:.0%} below")
 plt.show()

@@ -29,10 +29,11 @@ print(f"largest difference: {np.abs(there.predict(new) - here.predict(new)).max(
 # %%
 mean, std = there.predict(new, return_std=True)
 figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
-axes.fill_between(new.east, mean - 2 * std, mean + 2 * std, alpha=0.25)
-axes.plot(new.east, mean)
-axes.plot(new.east, np.sin(new.east) * np.cos(5.0), "--", color="gray")
-axes.set(xlabel="east, at north = 5", ylabel="y")
+axes.fill_between(new.east, mean - 2 * std, mean + 2 * std, alpha=0.25, label="± 2 standard errors of y")
+axes.plot(new.east, mean, label="mean, from the partitions")
+axes.plot(new.east, np.sin(new.east) * np.cos(5.0), "--", color="black", linewidth=1, label="truth")
+axes.set(xlabel="east, at north = 5", ylabel="y", ylim=(-0.7, 0.85))
+axes.legend(frameon=False, ncols=3, fontsize="small", loc="upper center")
 plt.show()
 
 # %%

@@ -7,6 +7,8 @@ from typing import TextIO
 import numpy as np
 import pandas as pd
 
+__all__ = ["author_errors", "locate", "nox_emissions", "stockholm_nox"]
+
 STOCKHOLM = "nox_stockholm_2009_2014.csv.gz"
 AUTHOR = "nox_stockholm_author_errors.csv"
 FOLDER = "COMPOSITEGP_DATA"

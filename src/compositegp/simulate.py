@@ -10,6 +10,8 @@ from compositegp.backend import Floats, RandomState
 from compositegp.kernels import gram, is_warped, noise_variance
 from compositegp.validation import check_count, check_kernel
 
+__all__ = ["stationary_field"]
+
 _MOST_POINTS = 2**26  # largest number of points of a torus: 1 GiB of complex numbers
 _ROUNDING = 1e-10  # a negative eigenvalue smaller than this part of the largest is a rounding error
 
@@ -40,7 +42,7 @@ def stationary_field(
 
     Returns
     -------
-    array of shape (n_draws, *shape)
+    array of shape (n_draws, ...), with the shape of the grid last
 
     Examples
     --------

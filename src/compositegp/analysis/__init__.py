@@ -3,7 +3,7 @@
 from compositegp.analysis.comparison import Report, compare
 from compositegp.analysis.excess_error import actual_mse, observed_covariance
 from compositegp.analysis.honest_variance import predict_honest_variance
-from compositegp.analysis.linear_predictor import neighborhood, predictor, without_data
+from compositegp.analysis.linear_predictor import LinearPredictor, neighborhood, predictor, without_data
 from compositegp.analysis.variograms import (
     Direction,
     EmpiricalVariogram,
@@ -18,6 +18,7 @@ from compositegp.analysis.variograms import (
 __all__ = [
     "Direction",
     "EmpiricalVariogram",
+    "LinearPredictor",
     "Report",
     "VariogramSummary",
     "actual_mse",

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.analysis.excess_error import actual_mse, excess_mse
-from compositegp.analysis.linear_predictor import Predictor, neighborhood, predictor, without_data
+from compositegp.analysis.linear_predictor import LinearPredictor, neighborhood, predictor, without_data
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations, check_composite
 from compositegp.functionals import OnFunctionals, PointsLike, lift
@@ -199,7 +199,7 @@ def compare(
     )
 
 
-def _exact(data: Observations, Z: Floats, nearby: Indices | None) -> Predictor:
+def _exact(data: Observations, Z: Floats, nearby: Indices | None) -> LinearPredictor:
     if nearby is not None:
         data = data.take(nearby)
     return predictor(data, Z, Composite.full(len(data.X)), None)

@@ -41,7 +41,7 @@ from compositegp.validation import check_kernel, check_points
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
+class LinearPredictor:
     """A composite's belief before the data are seen: the variance that it will claim, and the weights of the data.
 
     Attributes
@@ -72,7 +72,7 @@ class Predictor:
 
 
 @on_processor("analysis")
-def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Floats | None) -> Predictor:
+def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Floats | None) -> LinearPredictor:
     """Coefficients and claims of a composite, with the latent at `Z` or at inducing points.
 
     Parameters
@@ -85,7 +85,7 @@ def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Flo
 
     Returns
     -------
-    Predictor
+    LinearPredictor
 
     Examples
     --------
@@ -126,7 +126,9 @@ def predictor(data: Observations, Z: Floats, composite: Composite, inducing: Flo
         else:
             information = gain_by_covariance(Latent.prior(kernel, Z, data.mean), root)
         order = np.argsort(np.concatenate([stack.segment_numbers for stack in composite.stacks]))
-        return Predictor(loading @ locations, root, information, np.concatenate(informations)[order], pointwise)
+        return LinearPredictor(
+            loading @ locations, root, information, np.concatenate(informations)[order], pointwise
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,8 @@ from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR
 # The first part of benchmarks/learning.py, a pass against bare LAPACK, shows the effect of these three.
 _RECURSIVE = 640  # larger triangles are inverted by LAPACK alone
 _LEAF = 96  # triangles between this size and _RECURSIVE are split in halves, which are inverted separately
+_BORDER = 32  # columns, at most, that are solved for as further columns of the matrix itself
+_ENDLESS = 1e300  # variance of these columns, which leaves them positive definite
 _SMALL = 32  # matrices up to this size are factorized and solved across the batch, larger ones one by one
 
 
@@ -138,6 +140,30 @@ def cholesky_and_inverse(A: Floats) -> tuple[Factor, Floats]:
     """Cholesky factors, and their inverses in other arrays."""
     factor = cholesky(A)
     return factor, invert_lower(factor.lower.copy())
+
+
+def pivots_and_solve(A: Floats, B: Floats) -> tuple[Floats, Floats]:
+    """Diagonals of Cholesky factors C, and C⁻¹ B in place of `B`.
+
+    The columns of B, as further columns of A, are C⁻¹ B when A is factorized: quicker than a solve of a few of them.
+    """
+    n, m = B.shape[-2:]
+    if n <= _SMALL or m > _BORDER:
+        lower, _ = cholesky(A)
+        return diagonals(lower).copy(), solve_lower(lower, B)
+    pivots, bordered = np.empty(B.shape[:-1]), np.empty((n + m, n + m))
+    both = zip(A.reshape(-1, n, n), B.reshape(-1, n, m), pivots.reshape(-1, n), strict=True)
+    for index, (matrix, columns, own) in enumerate(both):
+        bordered[:n, :n], bordered[:n, n:] = matrix, columns
+        bordered[n:, n:] = np.diag(np.full(m, _ENDLESS))
+        found = np.diagonal(bordered)[:n]
+        if lapack_calls.factorize_upper(bordered) == 0 and (found > _pivot_floor(matrix)).all():
+            columns[...], own[...] = bordered[:n, n:], found
+            continue
+        _factorize(matrix, index)
+        lapack_calls.solve_lower(matrix, columns)
+        own[...] = np.diagonal(matrix)
+    return pivots, B
 
 
 def half_of_weighted_inverse(rows: Floats, weights: Floats | None) -> Floats:

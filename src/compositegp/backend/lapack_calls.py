@@ -32,7 +32,7 @@ _trtri, _ = _function(cython_lapack, "dtrtri")
 _lauum, _ = _function(cython_lapack, "dlauum")
 _trsm, _ = _function(cython_blas, "dtrsm")
 _syrk, _ = _function(cython_blas, "dsyrk")
-_UPPER, _LEFT, _RIGHT, _PLAIN = (ctypes.c_char(letter) for letter in (b"U", b"L", b"R", b"N"))
+_UPPER, _LOWER, _LEFT, _RIGHT, _PLAIN = (ctypes.c_char(letter) for letter in (b"U", b"L", b"L", b"R", b"N"))
 
 
 def _at(value: Any) -> Any:
@@ -51,7 +51,7 @@ def _in_rows(matrix: Floats) -> Floats:
 
 def _in_place(function: Any, matrix: Floats, *letters: Any) -> int:
     info, own = _int(0), _in_rows(matrix)
-    function(*map(_at, (_UPPER, *letters, _int(len(own)))), own.ctypes.data, _at(_row(own)), _at(info))
+    function(*map(_at, (*letters, _int(len(own)))), own.ctypes.data, _at(_row(own)), _at(info))
     if own is not matrix:
         matrix[...] = own
     return int(info.value)
@@ -59,17 +59,22 @@ def _in_place(function: Any, matrix: Floats, *letters: Any) -> int:
 
 def factorize_lower(matrix: Floats) -> int:
     """Cholesky factor in the lower triangle of a matrix (n, n); returns 0, or the number of the pivot that failed."""
-    return _in_place(_potrf, matrix)
+    return _in_place(_potrf, matrix, _UPPER)
+
+
+def factorize_upper(matrix: Floats) -> int:
+    """R in the upper triangle of a matrix Rᵀ R (n, n), which is faster; returns 0, or the number of a failed pivot."""
+    return _in_place(_potrf, matrix, _LOWER)
 
 
 def square_lower(matrix: Floats) -> int:
     """Lᵀ L in the lower triangle of a lower triangular matrix L (n, n)."""
-    return _in_place(_lauum, matrix)
+    return _in_place(_lauum, matrix, _UPPER)
 
 
 def invert_lower(matrix: Floats) -> int:
     """The inverse in the lower triangle of a lower triangular matrix (n, n)."""
-    return _in_place(_trtri, matrix, _PLAIN)
+    return _in_place(_trtri, matrix, _UPPER, _PLAIN)
 
 
 def solve_lower(lower: Floats, B: Floats, scale: float = 1.0) -> None:

@@ -50,6 +50,24 @@ def cholesky_and_inverse(A: Array) -> tuple[Factor, Array]:
     return _for(A).cholesky_and_inverse(A)  # type: ignore[no-any-return]
 
 
+def pivots_and_solve(A: Array, B: Array) -> tuple[Array, Array]:
+    """Diagonals of the Cholesky factors C of covariance matrices, and C⁻¹ B; both may be overwritten.
+
+    Singular matrices are treated as by `cholesky`.
+
+    Parameters
+    ----------
+    A : array of shape (..., n, n), C-contiguous and symmetric
+    B : array of shape (..., n, m), C-contiguous
+
+    Returns
+    -------
+    array of shape (..., n)
+    array of shape (..., n, m)
+    """
+    return _for(A).pivots_and_solve(A, B)  # type: ignore[no-any-return]
+
+
 def solve_lower(lower: Array, B: Array) -> Array:
     """Solve lower · X = B for batches of triangular matrices; `B` may be overwritten with X, which is returned.
 

@@ -49,6 +49,12 @@ def _factorize_with_jitter(matrix: Array, index: int) -> tuple[Array, float]:
     raise SingularMatrixError(index)
 
 
+def pivots_and_solve(A: Array, B: Array) -> tuple[Array, Array]:
+    """Diagonals of Cholesky factors C, and C⁻¹ B."""
+    lower, _ = cholesky(A)
+    return diagonals(lower).clone(), solve_lower(lower, B)
+
+
 def cholesky_and_inverse(A: Array) -> tuple[Factor, Array]:
     """Cholesky factors and their inverses, found together by products: a device is fastest at these.
 

@@ -89,7 +89,9 @@ def run(
         return
     land = None if wanted is None else choose_variable(data, wanted) != 0
     with ProgressBar(f"learning from {array.size - missing} cells"):
-        model = learn_raster(data, str(array.name), covariates=covariate, log=log, n_jobs=jobs, **options)
+        model = learn_raster(
+            data, str(array.name), wanted=land, covariates=covariate, log=log, n_jobs=jobs, **options
+        )
     filled = fill(
         data,
         str(array.name),

@@ -2,7 +2,13 @@
 
 from compositegp.composite.block_vecchia import CONDITIONING_SIZE, EarlierPoints, conditioning_sets
 from compositegp.composite.evidence import Evidence, collect_evidence, loadings, resolvable, too_much_evidence
-from compositegp.composite.factors import FactoredStack, batches, factor_covariance, factor_stacks
+from compositegp.composite.factors import (
+    FactoredStack,
+    batches,
+    factor_covariance,
+    factor_stacks,
+    whiten_by_covariance,
+)
 from compositegp.composite.fisher import fisher_information
 from compositegp.composite.influence import Influence
 from compositegp.composite.latent import Latent
@@ -60,5 +66,6 @@ __all__ = [
     "segment",
     "too_much_evidence",
     "total_score",
+    "whiten_by_covariance",
     "with_coefficient_prior",
 ]

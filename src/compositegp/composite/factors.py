@@ -24,6 +24,7 @@ from compositegp.backend import (
     fetch,
     keep_freed_memory,
     like,
+    pivots_and_solve,
     solve_lower,
     warn_caller,
 )
@@ -109,6 +110,13 @@ def factor_covariance(observations: Observations, stack: Stack, K_kk: Array) -> 
 def factor_and_invert_covariance(observations: Observations, stack: Stack, K_kk: Array) -> tuple[Factor, Array]:
     """The same, and the inverses of the factors."""
     return _factor_by(cholesky_and_inverse, observations, stack, K_kk)
+
+
+def whiten_by_covariance(
+    observations: Observations, stack: Stack, K_kk: Array, columns: Array
+) -> tuple[Array, Array]:
+    """Diagonals of the factors C alone, and C⁻¹ times columns (blocks, n, m), without C; overwrites both."""
+    return _factor_by(lambda covariances: pivots_and_solve(covariances, columns), observations, stack, K_kk)
 
 
 def _factor_by(method: Callable[[Array], T], observations: Observations, stack: Stack, K_kk: Array) -> T:

@@ -221,7 +221,10 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return result, comparison
 
     def predict_distribution(self, X: Any, *, latent: bool = False) -> PredictiveDistribution:
-        """Predict the target as distributions.
+        """Predict the target as distributions, which are in memory.
+
+        For more test points than memory holds: `predict`, `predict_interval` and `predict_quantiles` of a Dask
+        collection are Dask arrays.
 
         Parameters
         ----------

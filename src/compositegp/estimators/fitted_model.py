@@ -16,7 +16,7 @@ from compositegp.functionals import OnFunctionals
 from compositegp.kernels import noise_variance
 from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
-from compositegp.posteriors import Belief
+from compositegp.posteriors import Belief, Gaps
 from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, over_theta
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
@@ -129,12 +129,13 @@ class FittedModel:
     def _fitted_terms(self) -> FittedTerms:
         return FittedTerms(self.data, self.mean, lambda: self.own_segments, lambda _: self.composite)
 
-    def tuned(self, n_jobs: int | None) -> "FittedModel":
+    def tuned(self, n_jobs: int | None, gaps: Gaps | None = None) -> "FittedModel":
         """The model with what its prediction method learns from the data, if that is not known yet."""
         if self.tuning is not None or self.watched is not None or not len(self.X):
             return self
         heavy_tails = isinstance(self.target.transform, IdentityTarget)
-        found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs)
+        options: dict[str, Any] = {} if gaps is None else {"gaps": gaps}
+        found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs, **options)
         if found is None:
             return self
         tuned = replace(self, tuning=found)

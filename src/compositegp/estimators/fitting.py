@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, warn_caller
 from compositegp.composite import Observations
@@ -20,6 +21,7 @@ from compositegp.learning import (
     KernelComparison,
     LearningMethod,
     LearningResult,
+    LocalSegments,
     as_learning_method,
     at_scale,
     candidates_of,
@@ -30,8 +32,11 @@ from compositegp.learning import (
     single_kernel,
 )
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, in_units_of, plugged_in
+from compositegp.posteriors import NearestPredictor, gap_terms
 from compositegp.prediction import PredictionMethod, as_prediction_method
 from compositegp.predictive import IdentityTarget, as_target_transform
+
+_GAP_TERMS = 512  # gaps that are learned from, at most
 
 
 class Model(NamedTuple):
@@ -135,7 +140,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
-            result, comparison = _learn(estimator, choices, data, training.groups, target)
+            result, comparison = _learn(estimator, choices, data, training, target)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -180,12 +185,26 @@ def _learnable(mean: MeanModel) -> MeanModel:
     return plugged_in(mean) if isinstance(mean.coefficients, Estimated) else mean
 
 
+def _terms_in_gaps(
+    estimator: Any, choices: Choices, data: Observations, training: Training
+) -> LocalSegments | None:
+    """The terms that learning reads where it is known in which gaps predictions are wanted; else None."""
+    conditions = choices.learning is not None and choices.learning.conditions
+    if training.gaps is None or not conditions or not choices.prediction.predicts_in_gaps(len(data.X)):
+        return None
+    search = NearestPredictor(data.with_kernel(at_scale(data.kernel, data.X, data.residuals)))
+    seed = int(check_random_state(estimator.random_state).randint(2**31))
+    terms = gap_terms(search, training.gaps, _GAP_TERMS, estimator.n_jobs, seed)
+    return None if terms is None else LocalSegments(data, terms, 0)
+
+
 def _learn(
-    estimator: Any, choices: Choices, data: Observations, labels: Any, target: TargetScale
+    estimator: Any, choices: Choices, data: Observations, training: Training, target: TargetScale
 ) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
-    source = choices.terms.source(data, labels, method.conditions)
+    in_gaps = _terms_in_gaps(estimator, choices, data, training)
+    source = in_gaps or choices.terms.source(data, training.groups, method.conditions)
     options: Any = {
         "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
@@ -213,7 +232,7 @@ def _learn(
             data,
             source,
             method,
-            select=select if observes_points else None,
+            select=select if observes_points and in_gaps is None else None,
             **options,
         )
     else:

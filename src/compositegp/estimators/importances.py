@@ -34,7 +34,7 @@ class Importances:
     standard_errors : array of the same shape
         Of the effects: what the data leave uncertain about the slopes, and the choice of the points.
     slopes : array of the same shape
-        Average of |E ∂f/∂x|, in units of target by column.
+        Average of ``|E ∂f/∂x|``, in units of target by column.
     spreads : array of shape (d,)
         Standard deviations of the columns.
     length_scales : array of shape (d,)

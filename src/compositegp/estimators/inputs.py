@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from compositegp.backend import Floats, warn_caller
 from compositegp.functionals import Functionals, find_functionals
+from compositegp.posteriors import Gaps
 from compositegp.validation import check_noise_variance
 
 
@@ -30,6 +31,8 @@ class Training(NamedTuple):
         The kernel's noise is divided by them; `noise_variance` is divided already.
     functionals : Functionals or None
         What was observed, where it is not f at points; X has their centers.
+    gaps : Gaps or None
+        Observations that are hidden from each, as around points that will be predicted.
     """
 
     X: Floats
@@ -38,10 +41,16 @@ class Training(NamedTuple):
     groups: npt.NDArray[Any] | None = None
     weights: Floats | None = None
     functionals: Functionals | None = None
+    gaps: Gaps | None = None
 
     def take(self, rows: Any) -> "Training":
         """Some of the rows."""
-        chosen: list[Any] = [None if values is None else values[rows] for values in self]
+        if self.gaps is not None:
+            raise ValueError(
+                "gaps are of all the rows: leave out rows without a target, or of weight zero, before."
+            )
+        each: tuple[Any, ...] = self
+        chosen: list[Any] = [None if values is None else values[rows] for values in each]
         return Training(*chosen)
 
 
@@ -52,6 +61,7 @@ def read_training(
     noise_variance: ArrayLike | None,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    gaps: Gaps | None = None,
     *,
     reset: bool,
 ) -> Training:
@@ -76,7 +86,7 @@ def read_training(
     weights = _read_weights(sample_weight, len(points))
     if weights is not None and variances is not None:
         variances = np.divide(variances, weights, out=np.zeros_like(variances), where=weights > 0)
-    training = Training(points, targets, variances, _read_groups(groups, len(points)), weights, functionals)
+    training = Training(points, targets, variances, _read_groups(groups, len(points)), weights, functionals, gaps)
     if weights is not None and not weights.all():
         training, targets = training.take(weights > 0), targets[weights > 0]
     observed = ~np.isnan(targets).reshape(len(targets), -1).any(axis=1)

@@ -51,12 +51,11 @@ def by_held_out_errors(
     finalists = [row for row in likely if row.chosen or row.difference >= -_CLOSE][:_FINALISTS]
     if len(finalists) < 2:
         return comparison
-    scores: dict[str, Floats] = {}
-    for row in finalists:
-        found = prediction.held_out_crps(_under(row, data), heavy_tails=heavy_tails, n_jobs=n_jobs)
-        if found is None:
-            return comparison
-        scores[row.name] = found
+    candidates = [_under(row, data) for row in finalists]
+    found = prediction.held_out_crps(candidates, heavy_tails=heavy_tails, n_jobs=n_jobs)
+    if found is None:
+        return comparison
+    scores = {row.name: score for row, score in zip(finalists, found, strict=True)}
     first = finalists[0]
     best = min(
         finalists, key=lambda row: (not _is_better(scores[row.name], scores[first.name]), _mean(scores, row))

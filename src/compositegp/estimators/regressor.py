@@ -45,7 +45,7 @@ from compositegp.learning import (
     is_automatic,
 )
 from compositegp.means import Estimated, as_given
-from compositegp.posteriors import draw_field
+from compositegp.posteriors import Gaps, draw_field
 from compositegp.prediction import CompositeSum, NeighborCurve, NeighborhoodTuning, PredictionMethod
 from compositegp.predictive import Calibration, PredictiveDistribution
 from compositegp.validation import check_count, check_noise_variance, check_points
@@ -179,6 +179,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         noise_variance: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        gaps: Gaps | None = None,
     ) -> "CompositeGPRegressor":
         """Learn the hyper-parameters, and keep the data to predict from.
 
@@ -198,6 +199,11 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             The noise variance of an observation, the kernel's and its own, is divided by its weight: an average of w
             measurements has the weight w. Under given hyper-parameters that is the same as the observation w times.
             Observations of weight 0 are left out.
+        gaps : Gaps, optional
+            Where it is known how the points that you will predict lie to the data: ``gaps.hides(rows, near)`` says
+            which of the observations near to each of some rows are hidden when that row is predicted. With `Nearest`
+            and more than 2,048 observations the model is then learned from observations that a gap hides, given those
+            around it, and errors are calibrated by them.
 
         Returns
         -------
@@ -205,11 +211,11 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         with self._on_device(), self._features_kept():
-            training = read_training(self, X, y, noise_variance, groups, sample_weight, reset=True)
+            training = read_training(self, X, y, noise_variance, groups, sample_weight, gaps, reset=True)
             model = fit_model(self, training)
             watch = self._watched_points(model)
             if watch is None:
-                model = model.tuned(self.n_jobs)
+                model = model.tuned(self.n_jobs, gaps)
                 model.predictor.prepare()
             else:
                 model = keep_watch(model, watch)

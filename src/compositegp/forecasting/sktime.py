@@ -10,6 +10,8 @@ from sktime.forecasting.base import BaseForecaster
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.predictive import PredictiveDistribution
 
+__all__ = ["SktimeForecaster"]
+
 _FIRST = pd.Timestamp("2000-01-01 12:00")  # of an index of whole numbers, whose steps are taken as seconds
 
 

@@ -35,6 +35,7 @@ from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.spheroid import MaternOnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
+from compositegp.kernels.theta_values import at_theta
 from compositegp.kernels.warped import Warped, is_warped
 from compositegp.kernels.wrapper import KernelWrapper
 
@@ -49,6 +50,7 @@ __all__ = [
     "OnSphere",
     "RotatedMatern",
     "Warped",
+    "at_theta",
     "check_arguments",
     "check_covariances",
     "covariance_bounds",

@@ -45,7 +45,7 @@ class Boxes(NamedTuple):
 
 
 def covariance_bounds(kernel: Kernel, boxes: Boxes, others: Boxes) -> Floats:
-    """Bounds on |k(x, z)| for x in a box of `boxes` and z in the corresponding box of `others`.
+    """Bounds on ``|k(x, z)|`` for x in a box of `boxes` and z in the corresponding box of `others`.
 
     Infinite where a kernel's covariance is not known to fall with distance.
 
@@ -73,7 +73,7 @@ def covariance_bounds(kernel: Kernel, boxes: Boxes, others: Boxes) -> Floats:
 
 @singledispatch
 def largest_covariance(kernel: Kernel, gaps: Floats) -> Floats:
-    """Bound on |k(x, z)| for points that are at least some distance apart in each column.
+    """Bound on ``|k(x, z)|`` for points that are at least some distance apart in each column.
 
     Infinite for a kernel whose covariance is not known to fall with distance.
 

@@ -1,6 +1,8 @@
 """Learning by composite likelihood: Fisher scoring on more and more terms, until θ is known well enough."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -9,12 +11,13 @@ from scipy.special import ndtr, ndtri
 
 from compositegp.backend import Floats, invert_information
 from compositegp.composite import Score
+from compositegp.kernels import at_theta
 from compositegp.learning.fisher_scoring import Optimum, least_squares_step, maximize
 from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.result import Estimate
 from compositegp.learning.segment_reader import SegmentReading
-from compositegp.learning.stopping import growth_needed, predictive_growth, sandwich_information
+from compositegp.learning.stopping import growth_needed, predictive_growth, predictive_loss, sandwich_information
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
@@ -25,7 +28,9 @@ _FIRST_BLOCKS = 8  # the first round reads at least this many blocks
 _GROWTH = 8.0  # a round reads at most this many times as much as the one before
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
-_ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter
+_ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter,
+_ROUGH_SHARE = 0.5  # or less than this share of what the errors of θ are expected to cost, tr(H⁻¹ J) / 2,
+_ROUGH_MOST = 2.5  # which counts as no more than `nats` a point, or than this in all
 _LAST_GAIN = 0.01  # the last one, of a kernel that a user gives, when a step promises less than this in all
 _CHEAP_GAIN = 1e-9  # the same, where steps are cheap
 _RESTARTS = 4  # random starts of the first round
@@ -124,9 +129,10 @@ class CompositeLikelihood(LearningMethod):
         count = self._first_count(problem)
         restarts, refreshes = self._restarts(problem, count), 0
         while True:
-            kernel = problem.data.kernel.clone_with_theta(theta)
+            kernel = at_theta(problem.data.kernel, theta)
             reading = problem.terms.read(problem.order[:count], kernel)
-            optimum = _maximize(problem, reading, count, theta, coefficients, _ROUGH_GAIN * len(theta))
+            gain = _ROUGH_GAIN * len(theta) if restarts else partial(_rough_gain, bounds, self.nats)
+            optimum = _maximize(problem, reading, count, theta, coefficients, gain)
             if restarts:
                 optimum = _most_likely(problem, reading, count, optimum, restarts)
                 restarts = 0
@@ -142,7 +148,7 @@ class CompositeLikelihood(LearningMethod):
             else:
                 break
         if problem.warm and not is_cheap(reading):
-            # What is left to gain is little beside p / 2, the expected loss by the errors of θ.
+            # What is left to gain is less than the expected loss by the errors of θ.
             score = optimum.score if problem.prior is None else problem.prior.removed(optimum.score, theta)
             final = optimum._replace(score=score)
         else:
@@ -182,7 +188,7 @@ def _maximize(
     count: int,
     theta: Floats,
     coefficients: Floats,
-    gain_tolerance: float,
+    gain_tolerance: float | Callable[[Optimum], float],
     begin: Optimum | None = None,
     *,
     quiet: bool = False,
@@ -212,14 +218,20 @@ def _most_likely(
     return best
 
 
+def _rough_gain(bounds: Floats, nats: float, now: Optimum) -> float:
+    """Log likelihood that is not worth a further step: little beside what the errors of θ cost, or beside `nats`."""
+    loss, _ = predictive_loss(now.score, now.theta, bounds)
+    n = now.score.n_points
+    return max(_ROUGH_GAIN * len(now.theta), _ROUGH_SHARE * min(loss * n, max(nats * n, _ROUGH_MOST)))
+
+
 def _best_of(
     problem: LearningProblem, reading: SegmentReading, count: int, best: Optimum, starts: list[Floats]
 ) -> Optimum:
     for start in starts:
         try:
-            found = _maximize(
-                problem, reading, count, start, problem.coefficients, _ROUGH_GAIN * len(start), quiet=True
-            )
+            gain = _ROUGH_GAIN * len(start)
+            found = _maximize(problem, reading, count, start, problem.coefficients, gain, quiet=True)
         except LinAlgError:
             continue
         if found.score.log_likelihood > best.score.log_likelihood:
@@ -268,7 +280,7 @@ def _posterior(
 def _likelihood(
     problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
-    return problem.score(reading, problem.data.kernel.clone_with_theta(theta), coefficients, probes)
+    return problem.score(reading, at_theta(problem.data.kernel, theta), coefficients, probes)
 
 
 def _estimate(optimum: Optimum, count: int) -> Estimate:

@@ -21,7 +21,8 @@ _MOST_STEPS = 60  # tried, at most
 _SECANT_STEP = 1.0  # a step up to this long, in log θ, tells how far the curvature is from the Fisher information
 _LEAST_CURVATURE = 0.2  # least curvature along a step, over that of the model; a smaller one is raised (Powell)
 _MOST_LESS = 0.95  # part of the Fisher information of a parameter by which its curvature may be smaller
-_IDLE_STEPS = 3  # steps in a row that each gain less than the tolerance end a maximization
+IDLE_STEPS = 3
+"""Steps in a row that each gain less than the tolerance, which end a maximization."""
 
 
 class Optimum(NamedTuple):
@@ -48,7 +49,8 @@ def maximize(
     coefficients: Floats,
     bounds: Floats,
     *,
-    gain_tolerance: float = 0.01,
+    gain_tolerance: float | Callable[[Optimum], float] = 0.01,
+    idle_steps: int = IDLE_STEPS,
     report: Callable[[Optimum], None] = lambda _: None,
     begin: Optimum | None = None,
 ) -> Optimum:
@@ -65,9 +67,11 @@ def maximize(
     theta, coefficients : arrays of shape (p,) and (q, t)
         Where to begin.
     bounds : array of shape (p, 2)
-    gain_tolerance : float
-        Stop when a step promises no more log likelihood than this, or when three steps in a row have gained less. A
-        hundredth is a seventh of a standard error.
+    gain_tolerance : float or callable
+        Stop when a step promises no more log likelihood than this, or when some steps in a row have gained less. A
+        hundredth is a seventh of a standard error. A callable says it of the present `Optimum`.
+    idle_steps : int
+        How many steps in a row.
     report : callable
         Called with every accepted `Optimum`.
     begin : Optimum, optional
@@ -102,10 +106,11 @@ def maximize(
             excess = np.zeros_like(excess)  # of another place: here there would be no curvature left
         curvature = now.score.fisher + excess
         promise = _step(now, curvature, bounds, _LEAST_DAMPING, _LONGEST_STEP)[1] + coefficient_gain
-        ends = radius < _SHORTEST_STEP or n_steps == _MOST_STEPS or idle == _IDLE_STEPS
-        if promise < gain_tolerance or ends:
-            enough = max(gain_tolerance, _SMALL_PROMISE)
-            return now._replace(converged=promise < enough or idle == _IDLE_STEPS)
+        tolerance = gain_tolerance(now) if callable(gain_tolerance) else gain_tolerance
+        ends = radius < _SHORTEST_STEP or n_steps == _MOST_STEPS or idle == idle_steps
+        if promise < tolerance or ends:
+            enough = max(tolerance, _SMALL_PROMISE)
+            return now._replace(converged=promise < enough or idle == idle_steps)
         n_steps += 1
         step, gain = _step(now, curvature, bounds, damping, radius)
         trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])
@@ -116,7 +121,7 @@ def maximize(
         except LinAlgError:
             kept = -1.0
         if kept > 0:
-            idle = idle + 1 if found.log_likelihood - now.score.log_likelihood < gain_tolerance else 0
+            idle = idle + 1 if found.log_likelihood - now.score.log_likelihood < tolerance else 0
             now = Optimum(trial, next_coefficients, found, False)
             report(now)
         # Trust the quadratic model as far as it kept its promise.

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from compositegp.backend import Floats, Indices, pseudo_invert_information, warn_caller
 from compositegp.composite import CONDITIONING_SIZE, Composite, Observations
 from compositegp.functionals import PointsLike, plain_kernel
-from compositegp.kernels import DataScale
+from compositegp.kernels import DataScale, at_theta
 from compositegp.learning.composite_likelihood import CompositeLikelihood
 from compositegp.learning.custom_optimizer import CustomOptimizer
 from compositegp.learning.fisher_average import FisherAverage
@@ -232,7 +232,7 @@ def _result(found: Estimate, data: Observations, reporter: Reporter, interrupted
 def _most_likely_start(data: Observations, scale: DataScale, sample: list[Indices], coefficients: Floats) -> Kernel:
     """The kernel at that of the starting points under which a few segments are most likely."""
     kernel = starting_kernel(data.kernel, scale)  # its bounds are those of the data's scale
-    starts = [kernel.clone_with_theta(theta) for theta in starting_points(data.kernel, scale)]
+    starts = [at_theta(kernel, theta) for theta in starting_points(data.kernel, scale)]
     sizes = np.cumsum([len(part) for part in sample])
     few = Composite.of_segments(sample[: max(1, int(np.searchsorted(sizes, _START_POINTS)))])
 

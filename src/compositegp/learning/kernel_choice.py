@@ -165,14 +165,15 @@ def choose_kernel(
 
     The first candidate is learned roughly. A composite of 1,024 points is then fixed, with conditioning sets found in
     its length scales, and the likelihood of every candidate is maximized on it, from where the candidates before it
-    ended. Candidates that are worse by more than three standard errors are left; at most four go on to 3,072. Of 768 to
-    2,048 observations half are compared first, in segments of a quarter of the size, and then all. Those that are then
-    worse by more than two are left, and two at most go on to twice as many blocks, until one is left, the difference no
-    longer matters, or 8,192 points are read. A candidate with p hyper-parameters is penalized, in log likelihood, by
-    p/2 for what they gain by chance on n points, and by n p/(2 N) for what their errors cost after learning from all of
-    N. Of candidates that are as good as the best within one standard error the one with the fewest parameters is
-    chosen. Learning goes on from there until a step promises less than 0.05 nats for each parameter, a tenth of what
-    their errors are expected to cost.
+    ended; of a sum whose best part is 0.1 a point behind, two steps are tried. Candidates that are worse by more than
+    three standard errors are left, and so are those that are not expected to gain 0.001 a point; at most four go on to
+    3,072. Of 768 to 2,048 observations half are compared first, in segments of a quarter of the size, and then all.
+    Those that are then worse by more than two standard errors are left, and two at most go on to twice as many blocks,
+    until one is left, the difference no longer matters, or 8,192 points are read. A candidate with p hyper-parameters
+    is penalized, in log likelihood, by p/2 for what they gain by chance on n points, and by n p/(2 N) for what their
+    errors cost after learning from all of N. Of candidates that are as good as the best within one standard error the
+    one with the fewest parameters is chosen. Learning goes on from there until a step promises less than half of what
+    the errors of θ are expected to cost, tr(H⁻¹ J) / 2, or half of 0.001 a point.
 
     Parameters
     ----------

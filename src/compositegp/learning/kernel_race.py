@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -12,15 +13,15 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Score
-from compositegp.kernels import DataScale
-from compositegp.learning.fisher_scoring import Optimum, maximize, promised_gain
+from compositegp.kernels import DataScale, at_theta
+from compositegp.learning.fisher_scoring import IDLE_STEPS, Optimum, maximize, promised_gain
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
 from compositegp.learning.log_likelihoods import log_likelihoods_of_pieces
 from compositegp.learning.prior import LogScalePrior
 from compositegp.learning.problem import LearningProblem, is_cheap
 from compositegp.learning.segment_reader import LocalReading, SegmentReading
 from compositegp.learning.starting_values import starting_kernel
-from compositegp.learning.warm_starts import is_sum, refined, warm_starts
+from compositegp.learning.warm_starts import is_part_of, is_sum, refined, warm_starts
 
 _SECOND_POINTS = 3072  # points that the candidates are compared on that are left after the first round
 _MOST_POINTS = 2**13  # points after which no more are read
@@ -33,11 +34,15 @@ _FIRST_POINTS = 1024  # points that all the candidates are compared on
 _FEW_DATA = (768, 2048)
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
 _GAIN = 1.0  # a maximization stops when a step promises less log likelihood than this
+_GAIN_A_POINT = 0.0005  # or less than this a point: half of what matters
+_IDLE_STEPS = 2  # or when so many steps in a row have gained less
 _CHEAP_GAIN = 1e-3  # the same, where steps are cheap
 _CHEAP_EVALUATIONS = 30  # of each candidate, at most, where they are cheap
 _FIRST_EVALUATIONS = 10  # of the kernel that is learned first, at most
 _EVALUATIONS = 10  # of each candidate in the first round, at most
 _MORE_EVALUATIONS = 4  # of each candidate in a later round, at most
+_FAR = 0.1  # log likelihood a point, by which the best part of a sum is behind another, at which it is hardly tried
+_HARDLY = 2  # evaluations of such a sum
 _HOPELESS = 0.02  # log likelihood a point behind the best, further gains included, at which a candidate is left
 _UNFORESEEN = 3.0  # a maximization may gain this many times what the last step gained, or the next one promises
 _PIECES = 8  # pieces of the terms, at least, over which a standard error is found
@@ -94,14 +99,20 @@ def compare_kernels(
         report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
         where = terms if is_sum(given) else few
         best = max((one.log_likelihood for one in racing), default=-np.inf)
-        candidate = _begun(name, given, scale, prior_spread, learned, first.coefficients, where, best)
-        candidate.climb(terms, _EVALUATIONS, behind=best)
+        part = max((one.log_likelihood for one in racing if is_part_of(one.kernel, given)), default=np.inf)
+        single = max((one.log_likelihood for one in racing if not is_sum(one.kernel)), default=-np.inf)
+        far = part < single - _FAR * terms.n_points and not terms.is_cheap
+        candidate = _Candidate(name, given, given.theta, first.coefficients, where)
+        candidate.begin(scale, prior_spread, learned, 1 if far else _TRIED_STARTS, best, part)
+        candidate.climb(terms, _HARDLY if far else _EVALUATIONS, behind=best)
         racing.append(candidate)
         if candidate.error is None:
             learned.append(candidate.at_optimum)
     left: list[_Candidate] = []
     if quick is not problem or fewer < count:
         racing, left = _select(racing, _FIRST_KEPT, _CLEARLY_WORSE)
+        racing, out = _promising(racing)
+        left += out
         if len(racing) > 1 or any(one.last_gain > 0 for one in racing):
             terms, best = FixedTerms(problem, count, first.at_optimum), -np.inf
             for number, candidate in enumerate(racing):
@@ -112,7 +123,7 @@ def compare_kernels(
         racing, out = _select(racing, _KEPT, _WORSE)
         left += out
         more = terms.n_points < _MOST_POINTS and (count < len(source) or source is not whole.terms)
-        if not _undecided(racing) or not (more or any(one.last_gain > 0 for one in racing)):
+        if len(_promising(racing)[0]) == 1 or not (more or any(one.last_gain > 0 for one in racing)):
             break
         if more:
             source = whole.terms
@@ -168,6 +179,11 @@ class FixedTerms:
         self.share = count / len(problem.terms)
         self.n_points = count * problem.terms.mean_size  # until the first score says
 
+    @property
+    def is_cheap(self) -> bool:
+        """Whether they are all the data, and so few that a maximization need not be cut short."""
+        return self.share == 1 and is_cheap(self.reading)
+
     def score(self, kernel: Kernel, coefficients: Floats) -> Score:
         """Log likelihood, gradient and Fisher information of all the blocks."""
         found = self._problem.score(self.reading, kernel, coefficients, _PROBES)
@@ -220,6 +236,7 @@ class _Candidate:
         Log likelihoods of pieces of the terms.
     last_gain : float
         Log likelihood that the last step gained; 0 where the maximization has converged.
+    converged : bool
     difference, standard_error : float
         To the best, in all the points.
     """
@@ -234,6 +251,7 @@ class _Candidate:
     error: LinAlgError | None = None
     pieces: Floats = field(default_factory=lambda: np.zeros(_PIECES))
     last_gain: float = 0.0
+    converged: bool = False
     n_evaluations: int = 0
     seconds: float = 0.0
     difference: float = -np.inf
@@ -242,7 +260,7 @@ class _Candidate:
     @property
     def at_optimum(self) -> Kernel:
         """The kernel where the maximization stands."""
-        return self.kernel.clone_with_theta(self.theta)
+        return at_theta(self.kernel, self.theta)
 
     @property
     def log_likelihood(self) -> float:
@@ -257,6 +275,61 @@ class _Candidate:
         """
         return self.log_likelihood - 0.5 * len(self.theta) * (1 + self.terms.share)
 
+    def likelihood(self, terms: FixedTerms, theta: Floats) -> float:
+        """Log likelihood of some terms at θ and the present coefficients; −inf where there is none."""
+        try:
+            return float(terms.log_likelihoods(at_theta(self.kernel, theta), self.coefficients).sum())
+        except LinAlgError:
+            return -np.inf
+
+    def begin(
+        self,
+        scale: DataScale | None,
+        prior_spread: float | None,
+        learned: list[Kernel],
+        tried: int,
+        behind: float,
+        part: float,
+    ) -> None:
+        """Go to the most likely of some starts; of a sum, to where some steps from the best `tried` of them lead.
+
+        The next one is tried where the one before does not lead to more than `part`, the likelihood of a part alone.
+        """
+        if scale is None:
+            return
+        began = time.perf_counter()
+        self.kernel = starting_kernel(self.kernel, scale)  # its bounds are those of the data's scale
+        if prior_spread is not None:
+            self.prior = LogScalePrior(self.kernel.theta, prior_spread)
+        starts = warm_starts(self.kernel, learned, scale)
+        found = [0.0] if len(starts) == 1 else [self.likelihood(self.terms, start) for start in starts]
+        order = np.argsort(found)[::-1]
+        self.theta = starts[order[0]]
+        if len(starts) > 1 and not is_sum(self.kernel):
+            self.theta = refined(self.kernel, self.theta, max(found), partial(self.likelihood, self.terms))
+        elif tried > 1 and len(starts) > 1:
+            self._follow([starts[number] for number in order[:tried]], behind, part)
+        self.seconds += time.perf_counter() - began
+
+    def _follow(self, starts: list[Floats], behind: float, part: float) -> None:
+        """Some steps from each of some starts, until one leads to more than `part`; the best is gone on with."""
+        tried = []
+        for start in starts:
+            one = replace(self, theta=start)
+            one.climb(self.terms, _START_EVALUATIONS, behind)
+            tried.append(one)
+            if one.log_likelihood + one.last_gain > part and not self.terms.is_cheap:
+                break
+            behind = max(behind, one.log_likelihood)
+        best = max(tried, key=lambda one: one.log_likelihood + one.last_gain)
+        self.theta, self.coefficients, self.score, self.error = (
+            best.theta,
+            best.coefficients,
+            best.score,
+            best.error,
+        )
+        self.n_evaluations = sum(one.n_evaluations for one in tried)
+
     def climb(self, terms: FixedTerms, most: int, behind: float = -np.inf) -> None:
         """Maximize the likelihood of some terms, in at most `most` evaluations, or until `behind` is out of reach."""
         if self.error is not None:
@@ -265,15 +338,15 @@ class _Candidate:
         begin = None
         if terms is self.terms and self.score is not None:
             begin = Optimum(self.theta, self.coefficients, self.score, False)
-        self.terms, self.score, self.last_gain = terms, None, 0.0
-        cheap, bounds = terms.share == 1 and is_cheap(terms.reading), self.kernel.bounds
+        self.terms, self.score, self.last_gain, self.converged = terms, None, 0.0, False
+        cheap, bounds = terms.is_cheap, self.kernel.bounds
         last = self.n_evaluations + (_CHEAP_EVALUATIONS if cheap else most)
 
         def evaluate(theta: Floats, coefficients: Floats) -> Score:
             if self.n_evaluations >= last:
                 raise _Enough
             self.n_evaluations += 1
-            found = terms.score(self.kernel.clone_with_theta(theta), coefficients)
+            found = terms.score(at_theta(self.kernel, theta), coefficients)
             return found if self.prior is None else self.prior.applied(found, theta)
 
         def report(now: Optimum) -> None:
@@ -293,11 +366,12 @@ class _Candidate:
                 self.theta,
                 self.coefficients,
                 bounds,
-                gain_tolerance=_CHEAP_GAIN if cheap else _GAIN,
+                gain_tolerance=_CHEAP_GAIN if cheap else max(_GAIN, _GAIN_A_POINT * terms.n_points),
+                idle_steps=IDLE_STEPS if cheap else _IDLE_STEPS,
                 report=report,
                 begin=begin,
             )
-            self.last_gain = 0.0
+            self.last_gain, self.converged = 0.0, True
         except _Enough:
             pass
         except LinAlgError as error:
@@ -323,49 +397,10 @@ class _Candidate:
             self.terms.count,
             len(self.theta),
             self.n_evaluations,
-            self.last_gain == 0 and self.error is None,
+            self.converged and self.error is None,
             self.seconds,
             chosen,
         )
-
-
-def _begun(
-    name: str,
-    kernel: Kernel,
-    scale: DataScale | None,
-    prior_spread: float | None,
-    learned: list[Kernel],
-    coefficients: Floats,
-    few: FixedTerms,
-    behind: float,
-) -> _Candidate:
-    """A candidate at the most likely of its starts; of a sum, at the start that leads to the most likely place."""
-    began = time.perf_counter()
-    if scale is None:
-        return _Candidate(name, kernel, kernel.theta, coefficients, few)
-    kernel = starting_kernel(kernel, scale)  # its bounds are those of the data's scale
-    starts = warm_starts(kernel, learned, scale)
-
-    def likelihood(theta: Floats) -> float:
-        try:
-            return float(few.log_likelihoods(kernel.clone_with_theta(theta), coefficients).sum())
-        except LinAlgError:
-            return -np.inf
-
-    prior = None if prior_spread is None else LogScalePrior(kernel.theta, prior_spread)
-    found = [0.0] if len(starts) == 1 else [likelihood(start) for start in starts]
-    order = np.argsort(found)[::-1]
-    theta = starts[order[0]]
-    if len(starts) > 1 and is_sum(kernel):
-        several = [starts[number] for number in order[:_TRIED_STARTS]]
-        tried = [_Candidate(name, kernel, start, coefficients, few, prior=prior) for start in several]
-        for one in tried:
-            one.climb(few, _START_EVALUATIONS, behind)
-        theta = max(tried, key=lambda one: one.log_likelihood + one.last_gain).theta
-    elif len(starts) > 1:
-        theta = refined(kernel, theta, max(found), likelihood)
-    seconds = time.perf_counter() - began
-    return _Candidate(name, kernel, theta, coefficients, few, prior=prior, seconds=seconds)
 
 
 def _select(racing: list[_Candidate], most: int, errors: float) -> tuple[list[_Candidate], list[_Candidate]]:
@@ -396,15 +431,20 @@ def _winner(racing: list[_Candidate]) -> _Candidate:
     return min(good, key=lambda one: (len(one.theta), -one.criterion))
 
 
-def _undecided(racing: list[_Candidate]) -> bool:
-    """Whether another candidate than the one that would now be chosen may gain enough to be worth a further round."""
+def _promising(racing: list[_Candidate]) -> tuple[list[_Candidate], list[_Candidate]]:
+    """The candidate that would now be chosen with those that may gain enough to be worth a further round, and others.
+
+    They keep their order.
+    """
     winner = _winner(racing)
-    return any(
-        _expected_gain(one.criterion + one.last_gain - winner.criterion, _standard_error(one, winner))
-        > _MATTERS * winner.terms.n_points
-        for one in racing
-        if one is not winner
-    )
+    enough = _MATTERS * winner.terms.n_points
+    kept = [one for one in racing if one is winner or _possible_gain(one, winner) > enough]
+    return kept, [one for one in racing if one not in kept]
+
+
+def _possible_gain(one: _Candidate, winner: _Candidate) -> float:
+    """Log likelihood that a candidate is expected to gain on the one that would now be chosen."""
+    return _expected_gain(one.criterion + one.last_gain - winner.criterion, _standard_error(one, winner))
 
 
 def _expected_gain(difference: float, standard_error: float) -> float:

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from compositegp.backend import Floats, blas_threads_for, diagonals, fetch, in_batches, solve_lower
-from compositegp.composite import Composite, Observations, Stack, factor_covariance
+from compositegp.backend import Floats, blas_threads_for, fetch, in_batches
+from compositegp.composite import Composite, Observations, Stack, whiten_by_covariance
 from compositegp.kernels import gram
 
 
@@ -43,9 +43,9 @@ def log_likelihoods_of_pieces(
 def _log_densities(data: Observations, whole: Stack, coefficients: Floats, blocks: slice) -> Floats:
     """Log density of each point given those before it in its block, shape (blocks, n)."""
     stack = whole[blocks]
-    lower, _ = factor_covariance(data, stack, gram(data.kernel, data.rows("X", stack)))
-    columns = fetch(solve_lower(lower, data.rows("columns", stack)))
+    covariances = gram(data.kernel, data.rows("X", stack))
+    pivots, columns = map(fetch, whiten_by_covariance(data, stack, covariances, data.rows("columns", stack)))
     q, t = coefficients.shape
     residuals = columns[..., q:] - columns[..., :q] @ coefficients
-    scales = np.log(fetch(diagonals(lower)))
+    scales = np.log(pivots)
     return np.asarray(-0.5 * ((residuals**2).sum(-1) + t * math.log(2 * math.pi)) - t * scales)

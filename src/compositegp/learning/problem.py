@@ -126,5 +126,6 @@ class LearningProblem:
                 estimate.log_likelihood / max(estimate.n_points, 1.0),
                 estimate.theta,
                 np.sqrt(np.diagonal(estimate.theta_covariance)),
+                estimate.theta_information,
             )
         )

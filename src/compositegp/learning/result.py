@@ -27,6 +27,8 @@ class Progress(NamedTuple):
         Log of the hyper-parameters.
     standard_errors : array of shape (p,)
         Of `theta`.
+    information : array of shape (p, p)
+        Fisher information about `theta` in the segments read so far: Λ of the paper.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Progress(NamedTuple):
     log_likelihood: float
     theta: Floats
     standard_errors: Floats
+    information: Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from compositegp.backend import Booleans, Floats, Indices, blas_threads_for, keep_freed_memory
 from compositegp.composite import Observations, Stack, score
+from compositegp.kernels import at_theta
 from compositegp.learning.recursive_estimate import RecursiveEstimate
 from compositegp.learning.stopping import on_bound
 
@@ -95,7 +96,7 @@ def estimate_block(
     bounds = kernel.bounds
 
     def at(theta: Floats) -> Observations:
-        return observations.with_kernel(kernel.clone_with_theta(theta))
+        return observations.with_kernel(at_theta(kernel, theta))
 
     def objective(theta: Floats) -> tuple[float, Floats]:
         try:

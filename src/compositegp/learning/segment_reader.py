@@ -125,7 +125,11 @@ class LocalSegments:
 
     @property
     def mean_size(self) -> float:
-        """Points in a segment, on average."""
+        """Points in a segment, on average; of a conditional term, those that are not conditioned on."""
+        if self._composite is not None:
+            return float(
+                np.mean([np.count_nonzero(row) for stack in self._composite.stacks for row in stack.row_weights])
+            )
         return float(np.mean([len(part) for part in self.segments]))
 
     @property

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel, Sum, WhiteKernel
 
 from compositegp.backend import Floats
-from compositegp.kernels import DataScale, metric, noise_variance
+from compositegp.kernels import DataScale, at_theta, metric, noise_variance
 from compositegp.learning.starting_values import starting_kernel, starting_points
 
 _LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
@@ -79,6 +79,23 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
 def is_sum(kernel: Kernel) -> bool:
     """Whether a kernel has several parts beside noise."""
     return sum(not isinstance(part, WhiteKernel) for part in _parts(kernel).values()) > 1
+
+
+def is_part_of(kernel: Kernel, whole: Kernel) -> bool:
+    """Whether all that a kernel has beside noise is among the parts of a sum.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, Matern
+    >>> whole = 1.0 * RBF(2.0) + 1.0 * Matern(nu=0.5) + WhiteKernel()
+    >>> is_part_of(3.0 * RBF() + WhiteKernel(), whole), is_part_of(1.0 * Matern(nu=1.5), whole)
+    (True, False)
+    """
+    own, others = (
+        [_form(part) for part in _parts(one).values() if not isinstance(part, WhiteKernel)]
+        for one in (kernel, whole)
+    )
+    return len(own) < len(others) and all(form in others for form in own)
 
 
 def refined(kernel: Kernel, theta: Floats, value: float, likelihood: Callable[[Floats], float]) -> Floats:
@@ -168,4 +185,4 @@ def _donor(part: Kernel, learned: list[Kernel]) -> Kernel | None:
 def _form(kernel: Kernel) -> tuple[str, tuple[bool, ...]]:
     """A kernel without the values of its free hyper-parameters."""
     fixed = tuple(bool(parameter.fixed) for parameter in kernel.hyperparameters)
-    return repr(kernel.clone_with_theta(np.zeros(len(kernel.theta)))), fixed
+    return repr(at_theta(kernel, np.zeros(len(kernel.theta)))), fixed

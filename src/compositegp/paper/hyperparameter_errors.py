@@ -12,16 +12,19 @@ from scipy.linalg import lapack
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from compositegp.backend import Floats
-from compositegp.composite import segment
+from compositegp.composite import fisher_information
 from compositegp.kernels import gram
-from compositegp.learning import FisherAverage, learn
-from compositegp.paper.claims import Claim, Experiment, picture, table, write_csv, write_frame
+from compositegp.paper.claims import Experiment, picture, table, write_csv, write_frame
+from compositegp.paper.learning_claims import NAMES, average_claims, robustness_claim, segment_claims
+from compositegp.paper.misspecification import estimate_by_segments, joint_models
 from compositegp.plotting import style
 from compositegp.simulate import stationary_field
 
 SIZES = (50, 100, 200)
 TRUTH = np.array([1.0, 2.0])  # α, θ
-NAMES = ("α", "θ")
+_KERNEL = ConstantKernel(1.0) * RBF(np.sqrt(2))  # has log (α², ℓ), where θ = √2 ℓ
+_SCALE, _SHIFT = np.array([0.5, 1.0]), np.array([0.0, 0.5 * np.log(2)])  # from there to log (α, θ)
+_START = ConstantKernel(1.0) * RBF(1.0)
 _SHOWN = ((0.8, 1.2), (0.95, 1.06))  # ends of the axes, over the truth
 _COLUMNS = (
     "N_k",
@@ -33,10 +36,11 @@ _COLUMNS = (
     "spread / claimed",
     "seconds a series",
 )
+_SEGMENT_COLUMNS = ("N_k", "segments", "error of α̂_k", "error of θ̂_k", "error of Ĵ_k")
 _SETTING = (
     "A series of N = {n:,} unit steps with covariance α² exp(−τ²/θ²), α = 1, θ = 2, in segments of 50, 100 and 200: "
-    "maximum likelihood in each, averaged by Fisher information; {draws} realizations. Errors are relative (of the "
-    "logarithm)."
+    "maximum likelihood in each, averaged by Fisher information; {draws} realizations, and {few} for the misspecified "
+    "model. Errors are relative (of the logarithm)."
 )
 
 
@@ -72,10 +76,13 @@ def run(
     series = stationary_field(RBF(np.sqrt(2)), n, n_draws=draws, random_state=seed)
     figure, axes = style.figure(2, len(SIZES), size=(11, 5.4), sharey="row")
     rows: list[tuple[Any, ...]] = []
-    tables = []
+    segment_rows: list[tuple[Any, ...]] = []
+    tables, parts = [], []
     for number, (size, column) in enumerate(zip(SIZES, axes.T, strict=True)):
         found = Parallel(n_jobs=n_jobs)(delayed(_estimates)(y, size) for y in series)
-        tables += [_running(size, draw, *each) for draw, each in enumerate(found)]
+        tables += [_running(size, draw, each) for draw, each in enumerate(found)]
+        parts += [_of_segments(size, draw, each) for draw, each in enumerate(found)]
+        segment_rows.append(_segment_row(size, found))
         final = np.array([each.theta[-1] for each in found]) - np.log(TRUTH)
         claimed = np.array([each.errors[-1] for each in found]).mean(axis=0)
         seconds = float(np.median([each.seconds for each in found]))
@@ -86,86 +93,66 @@ def run(
             _draw(column[i], found, i)
         column[0].set_title(f"$N_k$ = {size}")
         column[1].set_xlabel("segments read")
-        report(number + 1, len(SIZES) + 1)
+        report(number + 1, len(SIZES) + 2)
     for axis, name in zip(axes[:, 0], NAMES, strict=True):
         axis.set_ylabel(f"estimate of {name}")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     style.save(figure, picture(out, "learning.png"))
     write_csv(out / "learning.csv", _COLUMNS, rows)
+    write_csv(out / "learning_segments.csv", _SEGMENT_COLUMNS, segment_rows)
     write_frame(out / "learning_estimates.csv", pd.concat(tables))
-    experiment = Experiment("learning", "Section 4.1: learning", _SETTING.format(n=n, draws=draws))
-    experiment.claims = _claims(rows, _one_full_step(n))
-    report(len(SIZES) + 1, len(SIZES) + 1)
+    write_frame(out / "learning_segment_estimates.csv", pd.concat(parts))
+    few = max(draws // 4, 2)
+    experiment = Experiment("learning", "Section 4.1: learning", _SETTING.format(n=n, draws=draws, few=few))
+    experiment.claims = segment_claims(segment_rows) + average_claims(rows, _one_full_step(n))
+    report(len(SIZES) + 1, len(SIZES) + 2)
+    right, wrong = (
+        each.scaled(_SCALE) for each in joint_models(_START, _KERNEL, draws=few, seed=seed, n_jobs=n_jobs)
+    )
+    experiment.claims.append(robustness_claim(right, wrong))
+    report(len(SIZES) + 2, len(SIZES) + 2)
     caption = "running estimates against the truth, for one series with ± 2 standard errors"
     experiment.pictures = [("learning.png", caption)]
-    experiment.tables = [table(_COLUMNS, rows)]
+    experiment.tables = [table(_COLUMNS, rows), table(_SEGMENT_COLUMNS, segment_rows)]
     return experiment
 
 
 class Estimates(NamedTuple):
-    """Running estimates of log (α, θ) after each segment, and their standard errors: two arrays (segments, 2)."""
+    """Running estimates of log (α, θ) after each segment.
+
+    Attributes
+    ----------
+    theta, errors : array of shape (segments, 2)
+        Estimates, and their standard errors.
+    information : array of shape (segments, 2, 2)
+        Λ, the sum of the segments' Fisher information.
+    seconds : float
+    """
 
     theta: Floats
     errors: Floats
+    information: Floats
     seconds: float
 
+    def of_segments(self) -> tuple[Floats, Floats]:
+        """Each segment's own estimate θ̂_k, shape (segments, 2), and information Ĵ_k, shape (segments, 2, 2).
 
-def _claims(rows: list[tuple[Any, ...]], full: float) -> list[Claim]:
-    """Verdicts about rows (N_k, parameter, error, bias, spread, claimed, ratio, seconds)."""
-    of = {name: [row for row in rows if row[1] == name] for name in NAMES}
-    errors = {name: [row[2] for row in found] for name, found in of.items()}
-    biases = {name: [abs(row[3]) for row in found] for name, found in of.items()}
-    seconds = [row[-1] for row in of[NAMES[0]]]
-    falls = all(np.diff(found).max() < 0 for found in biases.values())
-    smaller = all(np.diff(found).max() < 0 for found in errors.values())
-    last, ratios = rows[-2:], [row[6] for row in rows[-2:]]
-    sizes = ", ".join(map(str, SIZES))
-    return [
-        Claim(
-            "the estimates become more accurate as N_k becomes larger",
-            "the bias of both parameters falls from each N_k to the next",
-            f"N_k = {sizes}: " + "; ".join(f"{name} {_percents(found)}" for name, found in biases.items()),
-            falls,
-        ),
-        Claim(
-            "and with them the weighted average",
-            "the root mean squared error of both parameters falls from each N_k to the next",
-            f"N_k = {sizes}: " + "; ".join(f"{name} {_percents(found)}" for name, found in errors.items()),
-            smaller,
-            "the spread over series is larger than the bias, and does not depend on N_k",
-        ),
-        Claim(
-            "there is a trade-off between accuracy and computational cost",
-            "the seconds grow from each N_k to the next",
-            f"N_k = {sizes}: " + ", ".join(f"{took:.2f} s" for took in seconds),
-            bool(np.diff(seconds).min() > 0),
-            "many small segments cost more than few large ones here",
-            timed=True,
-        ),
-        Claim(
-            "with N_k = 200 the accuracy is satisfying",
-            "errors of both parameters are below 2 % (root mean square)",
-            ", ".join(f"{row[1]} {row[2]:.1%}" for row in last),
-            all(row[2] < 0.02 for row in last),
-        ),
-        Claim(
-            "at a cost that is low compared to full GP learning",
-            "all of it takes less time than one step of that: a factorization and an inverse of the whole covariance",
-            f"{seconds[-1]:.2f} s against {full:.2f} s",
-            seconds[-1] < full,
-            timed=True,
-        ),
-        Claim(
-            "the inverse of the Fisher information is the error covariance",
-            "the spread over series is 0.8 to 1.25 times the standard error from Λ⁻¹, at N_k = 200",
-            ", ".join(f"{row[1]} {ratio:.2f}" for row, ratio in zip(last, ratios, strict=True)),
-            all(0.8 < ratio < 1.25 for ratio in ratios),
-        ),
-    ]
+        These are the steps of the recursion Λ_k = Λ_{k−1} + Ĵ_k, s_k = s_{k−1} + Ĵ_k θ̂_k.
+        """
+        shift = np.einsum("kij,kj->ki", self.information, self.theta)
+        J = np.diff(self.information, axis=0, prepend=np.zeros((1, 2, 2)))
+        return np.linalg.solve(J, np.diff(shift, axis=0, prepend=np.zeros((1, 2)))[..., None])[..., 0], J
 
 
-def _percents(values: list[float]) -> str:
-    return ", ".join(f"{value:.2%}" for value in values)
+def _segment_row(size: int, found: list[Estimates]) -> tuple[Any, ...]:
+    """Errors of the segments' own estimates and informations, root mean squares over all segments and series."""
+    theta, J = (np.concatenate(each) for each in zip(*(one.of_segments() for one in found), strict=True))
+    errors = np.sqrt(np.mean((theta - np.log(TRUTH)) ** 2, axis=0))
+    true = fisher_information(_KERNEL, np.arange(size, dtype=np.float64)[:, None]) / np.outer(_SCALE, _SCALE)
+    root = np.linalg.cholesky(true)
+    whitened = np.linalg.solve(root, np.linalg.solve(root, J).transpose(0, 2, 1))
+    error = np.sqrt(np.mean(np.sum((whitened - np.eye(2)) ** 2, axis=(1, 2))) / 2)
+    return size, len(theta), *map(float, errors), float(error)
 
 
 def _one_full_step(n: int) -> float:
@@ -178,30 +165,33 @@ def _one_full_step(n: int) -> float:
     return time.perf_counter() - began
 
 
-def _running(size: int, draw: int, theta: Floats, errors: Floats, seconds: float) -> pd.DataFrame:
-    columns: dict[str, Any] = {"N_k": size, "series": draw, "segments read": np.arange(1, len(theta) + 1)}
+def _running(size: int, draw: int, found: Estimates) -> pd.DataFrame:
+    columns: dict[str, Any] = {"N_k": size, "series": draw, "segments read": np.arange(1, len(found.theta) + 1)}
     for i, name in enumerate(NAMES):
-        columns |= {name: np.exp(theta[:, i]), f"relative standard error of {name}": errors[:, i]}
+        columns |= {name: np.exp(found.theta[:, i]), f"relative standard error of {name}": found.errors[:, i]}
+    return pd.DataFrame(columns)
+
+
+def _of_segments(size: int, draw: int, found: Estimates) -> pd.DataFrame:
+    theta, J = found.of_segments()
+    columns: dict[str, Any] = {"N_k": size, "series": draw, "segment": np.arange(1, len(theta) + 1)}
+    columns |= {name: np.exp(theta[:, i]) for i, name in enumerate(NAMES)}
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        columns[f"information {NAMES[i]}{NAMES[j]}"] = J[:, i, j]
     return pd.DataFrame(columns)
 
 
 def _estimates(y: Floats, size: int) -> Estimates:
-    X = np.arange(len(y), dtype=np.float64)[:, None]
-    kernel = ConstantKernel(1.0) * RBF(1.0)
     began = time.perf_counter()
-    result = learn(
-        kernel,
-        X,
-        y,
-        segment(X, size, "sequential"),
-        learning=FisherAverage(tolerance=None, start="kernel"),
-        warn=False,
-    )
+    result = estimate_by_segments(_START, y, size)
     seconds = time.perf_counter() - began
     history = result.history[:-1]  # the last repeats the whole
-    # The kernel has log (α², ℓ), where θ = √2 ℓ.
-    theta = np.array([step.theta * [0.5, 1.0] + [0.0, 0.5 * np.log(2)] for step in history])
-    return Estimates(theta, np.array([step.standard_errors * [0.5, 1.0] for step in history]), seconds)
+    return Estimates(
+        np.array([step.theta * _SCALE + _SHIFT for step in history]),
+        np.array([step.standard_errors * _SCALE for step in history]),
+        np.array([step.information for step in history]) / np.outer(_SCALE, _SCALE),
+        seconds,
+    )
 
 
 def _draw(axis: Any, found: list[Estimates], parameter: int) -> None:

@@ -10,7 +10,8 @@ from joblib import Parallel, delayed
 from compositegp.datasets import AUTHOR, STOCKHOLM, author_errors, locate, nox_emissions, stockholm_nox
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.paper.claims import Experiment, picture, table, write_csv, write_frame
-from compositegp.paper.nox_claims import OWN_MEAN, data_claims, day_claims, study_claims
+from compositegp.paper.nox_claims import OWN_MEAN, study_claims
+from compositegp.paper.nox_data_claims import data_claims, day_claims, span_claim
 from compositegp.paper.nox_forecasts import COLUMNS, DAY, Forecasts, shipped_default
 from compositegp.paper.nox_model import learn_model
 from compositegp.paper.nox_pictures import draw_day, draw_histograms, draw_trade_off
@@ -77,15 +78,17 @@ def run(
     experiment = Experiment("nox", _TITLE, _SETTING.format(history=history, days=days, weeks=weeks))
     for station in stations:
         series = stockholm_nox(station, path)
+        if station == stations[0]:
+            experiment.claims.append(span_claim(series))
         experiment.claims += data_claims(station, series.to_numpy())
         for kind in _KINDS:
             model = learn_model(series, kind, history)
             if station == stations[0] and kind == "profile":
-                draw_histograms(picture(out, "nox_histograms.png"), series.to_numpy())
+                draw_histograms(picture(out, "nox_histograms.png"), station, series.to_numpy())
                 day = min(_THE_DAY, series.index[-1].floor("D") - pd.Timedelta(days=2))
                 shown = forecast_day(series, model, day, 17_472)
                 write_frame(out / "nox_day.csv", pd.DataFrame(shown))
-                draw_day(picture(out, "nox_day.png"), shown, day)
+                draw_day(picture(out, "nox_day.png"), station, shown, day)
                 of_the_day = day_claims(shown)
             known = {each.method: each.seconds for each in next(iter(found.values()), [])}
             found[station, kind] = study(series, model, days, weeks, known)
@@ -123,8 +126,9 @@ def run_elsewhere(
         "The Stockholm file was not found (set COMPOSITEGP_DATA, or give --data), so this is the same study on "
         f"robustbase's NOxEmissions, a year at a Swiss motorway with gaps: {days} days, {weeks} weeks of history each."
     )
-    experiment = Experiment("nox", _TITLE, setting, data_claims("elsewhere", series.to_numpy()))
-    draw_histograms(picture(out, "nox_histograms.png"), series.to_numpy())
+    claims = [span_claim(series), *data_claims("elsewhere", series.to_numpy())]
+    experiment = Experiment("nox", _TITLE, setting, claims)
+    draw_histograms(picture(out, "nox_histograms.png"), "a Swiss motorway", series.to_numpy())
     experiment.pictures = [("nox_histograms.png", "NOx before and after the log transformation")]
     found: _Found = {}
     for kind in _KINDS:

@@ -12,32 +12,34 @@ from compositegp.paper.nox_forecasts import DEFAULT, Score
 from compositegp.plotting import style
 
 _FAMILIES = {  # colour, marker, and where the label of a point stands: sideways and up, in points
-    "CGP": (style.BLUE, "o", (0, 6)),
+    "CGP": (style.BLUE, "o", (5, 5)),
     "FITC": (style.ORANGE, "s", (0, -13)),
     "conditional": (style.GREEN, "^", (0, 16)),
 }
 _PREDICTORS = {"hornsgatan": "median"}  # for which the paper's 75 is found; the mean elsewhere
 
 
-def draw_histograms(path: Path, values: Floats) -> None:
-    """NOx before and after the log transformation."""
-    figure, axes = style.figure(1, 2, size=(9, 3.2))
-    for axis, shown, label in zip(axes, (values, np.log(values)), ("NOx, µg/m³", "ln NOx"), strict=True):
+def draw_histograms(path: Path, station: str, values: Floats) -> None:
+    """NOx at a station, before and after the log transformation."""
+    figure, axes = style.figure(1, 2, size=(9, 3.4))
+    for axis, shown, label in zip(axes, (values, np.log(values)), ("NOx (µg/m³)", "ln NOx (µg/m³)"), strict=True):
         axis.hist(shown, bins=80, color=style.BLUE)
         axis.set(xlabel=label, ylabel="hours")
+    figure.suptitle(f"{_named(station)}: hourly NOx")
     style.save(figure, path)
 
 
-def draw_day(path: Path, shown: dict[str, Floats], day: pd.Timestamp) -> None:
-    """A day's forecast with its bands."""
-    figure, axes = style.figure(size=(7, 3.6))
+def draw_day(path: Path, station: str, shown: dict[str, Floats], day: pd.Timestamp) -> None:
+    """A day's forecast at a station, with its bands."""
+    figure, axes = style.figure(size=(7, 3.8))
     hours = np.arange(1, 25)
     axes.fill_between(hours, shown["q0.025"], shown["q0.975"], color=style.BLUE, alpha=0.2, lw=0, label="95 %")
     axes.fill_between(hours, shown["q0.25"], shown["q0.75"], color=style.BLUE, alpha=0.4, lw=0, label="50 %")
     axes.plot(hours, shown["q0.5"], color=style.BLUE, label="median")
     axes.plot(hours, shown["observed"], "o-", color=style.ORANGE, ms=3, lw=1, label="observed")
-    axes.set(xlabel=f"hour of {day.day} {day.month_name()} {day.year}", ylabel="NOx, µg/m³", ylim=(0, None))
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    axes.set(xlabel=f"hour of {day.day} {day.month_name()} {day.year}", ylabel="NOx (µg/m³)", ylim=(0, None))
+    axes.set_title(f"{_named(station)}: forecast by segments of five weeks")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     style.save(figure, path)
 
 
@@ -51,14 +53,19 @@ def draw_trade_off(path: Path, results: Results, author: pd.DataFrame | None) ->
         own = results.get((station, OWN_MEAN), [])
         _against_seconds(left, [*scores, *own], predictor)
         _against_weeks(right, scores, predictor, author if station == "essingeleden" else None)
-        left.set(title=f"{station}, profile as mean", xlabel="seconds for one prediction")
+        left.set(
+            title=f"{_named(station)}, profile as mean: error against time", xlabel="seconds for one prediction"
+        )
+        right.set_title(f"{_named(station)}, profile as mean: error against size")
         for axis in (left, right):
-            axis.set_ylabel(f"RMSE of the {predictor}, µg/m³")
+            axis.set_ylabel(f"RMSE of the {predictor} (µg/m³)")
             axis.margins(y=0.12)
     style.save(figure, path)
 
 
 def _against_seconds(axis: Any, scores: list[Score], predictor: str) -> None:
+    from matplotlib.patheffects import withStroke
+
     for family, (colour, marker, offset) in _FAMILIES.items():
         found = [score for score in scores if score.method.startswith(family)]
         places = [(score.seconds, _error(score, predictor)) for score in found]
@@ -74,6 +81,8 @@ def _against_seconds(axis: Any, scores: list[Score], predictor: str) -> None:
                 ha="center",
                 color=colour,
                 fontsize=8,
+                path_effects=[withStroke(linewidth=3, foreground="white")],  # readable where a line passes
+                zorder=3,
             )
     for name, marker, colour in (("GP", "*", style.BLACK), (DEFAULT, "D", style.GRAY)):
         for score in scores:
@@ -127,3 +136,8 @@ def _legend_below(axis: Any, columns: int) -> None:
 
 def _error(score: Score, predictor: str) -> float:
     return score.rmse_mean if predictor == "mean" else score.rmse_median
+
+
+def _named(station: str) -> str:
+    """The name of a station as it begins a title."""
+    return station[:1].upper() + station[1:]

@@ -105,6 +105,7 @@ def run(
         *_bound(EXAMPLES[2], reports[EXAMPLES[2].name]),
         _mean_squared_error(EXAMPLES[0], reports[EXAMPLES[0].name], draws, rng),
         _theorem_2(EXAMPLES[2], reports[EXAMPLES[2].name]),
+        _mean_gain_of_the_gp(EXAMPLES[1], reports[EXAMPLES[1].name], draws, rng),
         _theorem_3(EXAMPLES[1], reports[EXAMPLES[1].name], draws, rng),
         *_remarks(reports),
     ]
@@ -199,6 +200,17 @@ def _theorem_2(example: Example, found: Report) -> Claim:
         f"{printed:.3g} times it",
         abs(printed - 1) < 1e-6,
         f"block A lacks Σ₁₁⁻¹; with it {corrected:.6f} times",
+    )
+
+
+def _mean_gain_of_the_gp(example: Example, found: Report, draws: int, rng: np.random.Generator) -> Claim:
+    mean, error = mean_divergence(example._replace(n_segments=1), draws, rng)
+    off = abs(found.information_exact - mean) / error
+    return Claim(
+        "the mean information gain of the GP is I(z; y)",
+        f"the mean divergence of its posterior from the prior, over draws, is within {_LARGEST_ERROR} standard errors",
+        f"{mean:.3f} ± {error:.3f} nats, and I(z; y) is {found.information_exact:.3f}: {off:.1f} standard errors",
+        bool(off < _LARGEST_ERROR),
     )
 
 

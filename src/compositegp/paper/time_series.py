@@ -126,7 +126,7 @@ def _claims(
             timed=True,
         ),
         Claim(
-            "and to the SGP",
+            "the CGP is very fast compared to the SGP",
             "at most half of its seconds",
             f"{cgp:.2f} s against {fitc:.2f} s",
             cgp < 0.5 * fitc,
@@ -141,7 +141,7 @@ def _claims(
             timed=True,
         ),
         Claim(
-            "its runtime grows linearly with K",
+            "the CGP's runtime grows linearly with K",
             f"as K to a power between 0.9 and 1.1, for K = 4 to {runtimes[-1][0]} segments of equal size",
             f"as K to the power {slope:.2f}",
             0.9 < slope < 1.1,
@@ -155,7 +155,7 @@ def _claims(
             below == 1,
         ),
         Claim(
-            "which is consistent with redundant segments",
+            "the underestimated variance is consistent with redundant segments",
             "I(z; y) < Σ I(z; y_k) at every test point",
             f"at {redundant:.0%} of them",
             redundant == 1,

@@ -1,5 +1,6 @@
 """Pictures of the cost of an approximation."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,6 +103,7 @@ def plot_confidence(report: Report, *, axes: "Axes | None" = None) -> "Axes":
     ends = max(both.min(), 1e-300) * 0.9, both.max() * 1.1
     axes.plot(ends, ends, color=GRAY, lw=1)
     axes.set(xscale="log", yscale="log", xlabel="actual mean squared error", ylabel="claimed variance")
+    _label_minor_ticks(axes)
     axes.legend(frameon=False)
     return axes
 
@@ -141,21 +143,42 @@ def plot_trade_off(design: Design, *, axes: "Axes | None" = None) -> "Axes":
             axes.scatter(*places, marker=marker, color=colour, s=22, label=label)
     frontier = design.frontier
     axes.plot([c.seconds for c in frontier], [max(c.excess, least) for c in frontier], color=GRAY, lw=1, zorder=0)
-    axes.annotate(
-        str(design.best.plan),
-        (design.best.seconds, max(design.best.excess, least)),
-        xytext=(6, 6),
-        textcoords="offset points",
-        ha="left",
-    )
     axes.set(
         xscale="log",
         yscale="log",
         xlabel="seconds to predict, one core",
         ylabel="excess error, over the exact GP's",
     )
+    axes.margins(x=0.08, y=0.18)  # room for the label of the best plan, below it
+    _label_below(axes, str(design.best.plan), (design.best.seconds, max(design.best.excess, least)))
+    _label_minor_ticks(axes)
     axes.legend(frameon=False)
     return axes
+
+
+def _label_below(axes: "Axes", text: str, place: tuple[float, float]) -> None:
+    """Write a text below a point, towards the middle of the axes: no better plan is below the best one."""
+    across, _ = axes.transAxes.inverted().transform(axes.transData.transform(place))
+    side = "right" if across > 0.5 else "left"
+    behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}  # where the frontier passes
+    axes.annotate(
+        text, place, xytext=(0, -9), textcoords="offset points", ha=side, va="top", fontsize=9, bbox=behind
+    )
+
+
+def _label_minor_ticks(axes: "Axes") -> None:
+    """Labels of few minor ticks of logarithmic axes, as decimal numbers, so that they do not touch."""
+    from matplotlib.ticker import NullFormatter
+
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = axis.get_view_interval()
+        digits = (2, 3, 5) if high / low < 15 else (2, 5) if high / low < 150 else ()
+        axis.set_minor_formatter(partial(_minor_label, digits) if digits else NullFormatter())
+
+
+def _minor_label(digits: tuple[int, ...], value: float, position: int) -> str:
+    digit = round(value / 10 ** np.floor(np.log10(value) + 1e-9))
+    return f"{value:g}" if digit in digits else ""
 
 
 def _is(plan: Plan, prediction: str, conditioned: bool) -> bool:

@@ -91,19 +91,33 @@ def draw_map(picture: MapPicture, *, dpi: int = 110) -> bytes:
     if raster:
         _panel(figure, axes[0], picture, picture.observed, "observed", name, _COLORS, ends)
         first = 1
-    _panel(figure, axes[first], picture, picture.mean, "mean", name, _COLORS, ends)
-    if not raster and picture.observed is not None:
-        _stations(axes[first], picture.observed, ends)
+    stations = None if raster else picture.observed
+    with_stations = "" if stations is None else ", with the stations"
+    _panel(figure, axes[first], picture, picture.mean, f"mean{with_stations}", name, _COLORS, ends)
+    if stations is not None:
+        _stations(axes[first], stations, ends)
     error = style.literal(f"standard error ({picture.unit})" if picture.unit else "standard error")
     top = np.nanpercentile(picture.std, _TAILS[1]) if np.isfinite(picture.std).any() else 1.0
-    _panel(figure, axes[-1], picture, picture.std, "standard error", error, _ERROR_COLORS, (0.0, float(top) or 1.0))
-    if not raster and picture.observed is not None:
-        alpha = 0.7 if len(picture.observed) <= _FEW_STATIONS else 0.25
-        axes[-1].scatter(picture.observed[:, 0], picture.observed[:, 1], s=2, color="#7fd4ff", alpha=alpha, lw=0)
-    for number, one in enumerate(axes):
-        one.set_xlabel(style.literal(picture.labels[0]))
-        if number == 0:
-            one.set_ylabel(style.literal(picture.labels[1]))
+    error_ends = (0.0, float(top) or 1.0)
+    _panel(
+        figure,
+        axes[-1],
+        picture,
+        picture.std,
+        f"standard error{with_stations}",
+        error,
+        _ERROR_COLORS,
+        error_ends,
+    )
+    if stations is not None:
+        alpha = 0.7 if len(stations) <= _FEW_STATIONS else 0.25
+        axes[-1].scatter(stations[:, 0], stations[:, 1], s=2, color="#7fd4ff", alpha=alpha, lw=0)
+    across_label, up_label = (
+        style.literal(f"{label} (°)" if picture.sphere else label) for label in picture.labels
+    )
+    axes[0].set_ylabel(up_label)
+    for one in axes:
+        one.set_xlabel(across_label)
     return style.png(figure, dpi=dpi)
 
 

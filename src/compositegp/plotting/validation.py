@@ -1,5 +1,6 @@
 """Pictures of how good predictions are, and of how many neighbors they need."""
 
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,20 @@ def _draw(report: ValidationReport, axes: Any) -> None:
     left.plot(table["distance"], table["CRPS"], "s-", color=style.ORANGE, label="CRPS")
     claimed = [float(np.sqrt(np.mean(part.predicted.std**2))) for part in report.parts]
     left.plot(table["distance"], claimed, "--", color=style.GRAY, label="predicted RMSE")
-    left.set(xlabel="distance to the nearest data (length scales)", ylabel="error", title="Error against distance")
+    left.set(
+        xlabel="distance to the nearest data (length scales)",
+        ylabel="error (unit of the target)",
+        title="Error against distance",
+    )
     left.legend(frameon=False)
     middle.hist(report.pit, bins=20, range=(0, 1), density=True, color=style.BLUE, alpha=0.6)
-    middle.axhline(1.0, color=style.GRAY, lw=1)
+    middle.axhline(1.0, color=style.GRAY, lw=1, label="calibrated")
     middle.set(xlabel="probability integral transform", ylabel="density", title="PIT: flat where calibrated")
-    right.plot([0, 1], [0, 1], color=style.GRAY, lw=1)
-    right.plot(_LEVELS, report.reliability(_LEVELS), color=style.BLUE)
+    middle.legend(frameon=False, loc="upper center")
+    right.plot([0, 1], [0, 1], color=style.GRAY, lw=1, label="calibrated")
+    right.plot(_LEVELS, report.reliability(_LEVELS), color=style.BLUE, label="found")
     right.set(xlabel="level of the interval", ylabel="share inside", title="Reliability", xlim=(0, 1), ylim=(0, 1))
+    right.legend(frameon=False)
 
 
 def draw_validation(report: ValidationReport) -> bytes:
@@ -98,9 +105,10 @@ def plot_neighbor_curve(curve: NeighborCurve) -> Any:
     1
     """
     figure, axes = style.interactive_figure(size=(5, 3.4))
-    for skip, loss in zip(curve.skipped, curve.loss, strict=True):
+    colors = cycle((style.BLUE, style.ORANGE, style.GREEN, style.BLACK))
+    for skip, loss, color in zip(curve.skipped, curve.loss, colors, strict=False):
         label = "near the data" if skip == 0 else f"without the {skip} nearest"
-        axes.plot(curve.n_neighbors, np.maximum(loss, 1e-6), "o-", label=label)
+        axes.plot(curve.n_neighbors, np.maximum(loss, 1e-6), "o-", color=color, label=label)
     axes.axvline(curve.smallest(), color=style.GRAY, ls="--", lw=1, label="chosen")
     axes.set(xscale="log", yscale="log", xlabel="neighbors", ylabel="expected loss of log score (nats)")
     axes.set_xticks(curve.n_neighbors, [str(count) for count in curve.n_neighbors])

@@ -11,6 +11,7 @@ from compositegp.posteriors.composite_posterior import (
 )
 from compositegp.posteriors.cross_validation import leave_one_out
 from compositegp.posteriors.field_draws import FieldDraws, draw_field
+from compositegp.posteriors.gaps import Gaps, around_in_gaps, gap_terms
 from compositegp.posteriors.groups import gather, predict_groups, project_groups
 from compositegp.posteriors.inducing import project, project_belief
 from compositegp.posteriors.local_kriging import (
@@ -40,6 +41,7 @@ __all__ = [
     "Belief",
     "FactoredComposite",
     "FieldDraws",
+    "Gaps",
     "Marginals",
     "NearestPredictor",
     "NeighborSearch",
@@ -48,6 +50,7 @@ __all__ = [
     "Surrounded",
     "Whitened",
     "announce_union",
+    "around_in_gaps",
     "ask_committee",
     "belief_about_inducing",
     "believe",
@@ -58,6 +61,7 @@ __all__ = [
     "exact_marginals",
     "exact_means",
     "factorize",
+    "gap_terms",
     "gather",
     "join_surrounded",
     "joined",

@@ -1,9 +1,10 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -13,7 +14,6 @@ from compositegp.backend import (
     Indices,
     blas_threads_for,
     current_device,
-    diagonals,
     fetch,
     in_batches,
     keep_freed_memory,
@@ -24,7 +24,15 @@ from compositegp.backend import (
     solve_upper,
     warn_caller,
 )
-from compositegp.composite import FactoredStack, Observations, Stack, batches, factor_covariance, partition
+from compositegp.composite import (
+    FactoredStack,
+    Observations,
+    Stack,
+    batches,
+    factor_covariance,
+    partition,
+    whiten_by_covariance,
+)
 from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift
 from compositegp.kernels import (
     diagonal,
@@ -156,7 +164,7 @@ class NearestPredictor:
         self._search.prepare()
 
     def with_data(self, data: Observations) -> "NearestPredictor":
-        """The same points and kernel with another mean, by the same search tree."""
+        """The same points with another mean or kernel, by the same search tree: nearness stays what it is here."""
         return NearestPredictor(data, self._search)
 
     def lifted(self, functionals: Functionals) -> "NearestPredictor":
@@ -174,6 +182,14 @@ class NearestPredictor:
         """Predict each latent value at `Z`, and describe the neighborhood that it is predicted from."""
         return self._predict(Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs, True)
 
+    def means(self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None) -> Floats:
+        """Means alone at `Z`: one solve for a group in the place of one for each of its test points."""
+        result = np.empty((len(Z), *self.data.outputs))
+        for own, part in self._each_group(_means, Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs):
+            result[own] = part.reshape(*own.shape, *self.data.outputs)
+        check_finite(self.data.kernel, result, np.zeros(0))
+        return result
+
     def _sharing(self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None) -> "_Sharing":
         """How test points share their neighbors."""
         if group_size is not None:
@@ -185,27 +201,36 @@ class NearestPredictor:
     def _predict(
         self, Z: Floats, size: int, sharing: "_Sharing", n_jobs: int | None, surroundings: bool
     ) -> Surrounded:
-        size = min(size, len(self.data.X))
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
-        for tasks in self._tasks(Z, size, sharing, n_jobs):
-            if current_device() is None:
-                found = run_tasks(
-                    (
-                        (_predict, (self.data.take(near.ravel()), _blocks(*near.shape), Z[own], surroundings))
-                        for own, near in tasks
-                    ),
-                    n_jobs,
-                )
-            else:
-                found = [_predict(self.data, _stack(chosen), Z[own], surroundings) for own, chosen in tasks]
-            for (own, _), part in zip(tasks, found, strict=True):
-                result.mean[own] = part.mean.reshape(*own.shape, *self.data.outputs)
-                result.variance[own] = part.variance
-                if surroundings:
-                    around.scales[own], around.log_variance[own] = part.surroundings
+        for own, part in self._each_group(_predict, Z, size, sharing, n_jobs, surroundings):
+            result.mean[own] = part.mean.reshape(*own.shape, *self.data.outputs)
+            result.variance[own] = part.variance
+            if surroundings:
+                around.scales[own], around.log_variance[own] = part.surroundings
         check_finite(self.data.kernel, result.mean, result.variance)
         return result
+
+    def _each_group(
+        self,
+        function: Callable[..., Any],
+        Z: Floats,
+        size: int,
+        sharing: "_Sharing",
+        n_jobs: int | None,
+        *options: Any,
+    ) -> Iterator[tuple[Indices, Any]]:
+        """Rows of `Z`, shape (groups, g), and what the function says of them given the observations of each group."""
+        for tasks in self._tasks(Z, min(size, len(self.data.X)), sharing, n_jobs):
+            if current_device() is None:
+                calls = (
+                    (function, (self.data.take(near.ravel()), _blocks(*near.shape), Z[own], *options))
+                    for own, near in tasks
+                )
+                found = run_tasks(calls, n_jobs)
+            else:
+                found = [function(self.data, _stack(near), Z[own], *options) for own, near in tasks]
+            yield from zip([own for own, _ in tasks], found, strict=True)
 
     def shared(self, Z: Floats, size: int, n_jobs: int | None = None) -> tuple[int, int]:
         """Test points that may share their neighbors in many columns, and how many neighbors they then have.
@@ -449,24 +474,92 @@ def _predict(data: Observations, stack: Stack, Z: Floats, surroundings: bool) ->
     around = Neighborhood(np.empty((*shape, data.n_outputs, len(WINDOWS))), np.empty(shape))
     result = Surrounded(np.empty((*shape, data.n_outputs)), np.empty(shape), around)
 
-    def work(blocks: slice) -> None:
-        part, own = stack[blocks], Z[blocks]
-        points = data.rows("X", part)
-        lower, _ = factor_covariance(data, part, gram(data.kernel, points))
-        columns = solve_lower(lower, data.rows("columns", part))
-        V = solve_lower(lower, gram(data.kernel, points, like(own, points)))
-        result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, columns, V, own)
+    def work(blocks: slice) -> _Whitened:
+        return _whiten(data, stack[blocks], Z[blocks])
+
+    def conclude(blocks: slice, found: _Whitened) -> None:
+        own, V = Z[blocks], found.covariances
+        result.mean[blocks], sensitivity_root, coefficients = _conditional_mean(data, found.columns, V, own)
         left = np.maximum(diagonal(data.kernel, own, noise=False) - fetch((V * V).sum(1)), 0.0)
         result.variance[blocks] = left + (sensitivity_root**2).sum(axis=-1)
         if surroundings:
-            errors = _standardized_errors(data, columns, coefficients)
-            found = _surroundings(data, points, own, errors, diagonals(lower))
-            around.scales[blocks], around.log_variance[blocks] = found
+            errors, points = _standardized_errors(data, found.columns, coefficients), data.rows("X", stack[blocks])
+            near = _surroundings(data, points, own, errors, found.pivots)
+            around.scales[blocks], around.log_variance[blocks] = near
+
+    keep_freed_memory()
+    with blas_threads_for(0):
+        if current_device() is None:  # small batches fit into a cache, and what is left of them is little
+            conclude(slice(None), _joined(in_batches(len(stack), n * max(n, shape[1]), work)))
+        else:
+            in_batches(len(stack), n * max(n, shape[1]), lambda blocks: conclude(blocks, work(blocks)))
+    return result
+
+
+class _Whitened(NamedTuple):
+    """What is left of blocks when their covariances Σ = C Cᵀ are factorised.
+
+    Attributes
+    ----------
+    columns : array of shape (blocks, n, q + t)
+        C⁻¹ [F y].
+    covariances : array of shape (blocks, n, g)
+        C⁻¹ times the covariances with test points.
+    pivots : array of shape (blocks, n)
+        Diagonal of C.
+    """
+
+    columns: Array
+    covariances: Array
+    pivots: Array
+
+
+def _whiten(data: Observations, stack: Stack, Z: Floats) -> _Whitened:
+    """Factorise the covariances of some blocks, with test points (blocks, g, d)."""
+    points = data.rows("X", stack)
+    columns, q = data.rows("columns", stack), data.columns.shape[1]
+    both = array_namespace(points).concat([columns, gram(data.kernel, points, like(Z, points))], axis=-1)
+    pivots, solved = whiten_by_covariance(data, stack, gram(data.kernel, points), both)
+    return _Whitened(solved[..., :q], solved[..., q:], pivots)
+
+
+def _joined(parts: list[_Whitened]) -> _Whitened:
+    """Those of several batches, one after the other."""
+    return parts[0] if len(parts) == 1 else _Whitened(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _means(data: Observations, stack: Stack, Z: Floats) -> Floats:
+    """Means (groups, g, t) alone at test points of shape (groups, g, d)."""
+    n, shape = stack.indices.shape[1], Z.shape[:2]
+    result = np.empty((*shape, data.n_outputs))
+
+    def work(blocks: slice) -> None:
+        part = stack[blocks]
+        points = data.rows("X", part)
+        lower, _ = factor_covariance(data, part, gram(data.kernel, points))
+        weights, coefficients = _weights(data, lower, solve_lower(lower, data.rows("columns", part)))
+        result[blocks] = _weighted(data, points, weights, coefficients, Z[blocks])
 
     keep_freed_memory()
     with blas_threads_for(0):
         in_batches(len(stack), n * max(n, shape[1]), work)
     return result
+
+
+def _weights(data: Observations, lower: Array, columns: Array) -> tuple[Array, Floats]:
+    """Σ_kk⁻¹(y − μ) of each block, shape (blocks, n, t), and the coefficients of the mean, from C⁻¹ [F y]."""
+    coefficients, _ = coefficients_in_blocks(data, columns)
+    return solve_upper(lower, _standardized_errors(data, columns, coefficients)), coefficients
+
+
+def _weighted(data: Observations, points: Array, weights: Array, coefficients: Floats, Z: Floats) -> Floats:
+    """Means (blocks, g, t) at test points (blocks, g, d): μ + Σ_zk Σ_kk⁻¹(y − μ)."""
+    flat = Z.reshape(-1, Z.shape[-1])
+    mean = data.mean.values(flat).reshape(*Z.shape[:2], -1)
+    mean = mean + fetch(gram(data.kernel, like(Z, points), points) @ weights)
+    if data.mean.coefficients is not None:
+        mean = mean + data.mean.columns(flat).reshape(*Z.shape[:2], -1) @ coefficients
+    return np.asarray(mean)
 
 
 def _standardized_errors(data: Observations, columns: Array, coefficients: Floats) -> Array:
@@ -559,17 +652,11 @@ def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> M
 def exact_means(data: Observations, factored: FactoredStack, Z: Floats) -> Floats:
     """Means alone at `Z` by the exact Gaussian process given one block: n operations a test point, and not n²."""
     result = np.empty((len(Z), data.n_outputs))
-    n, q = factored.innovations.shape[1], data.basis.shape[1]
+    n = factored.innovations.shape[1]
     with blas_threads_for(n):
-        coefficients, _ = coefficients_in_blocks(data, factored.innovations)
-        errors = factored.innovations[..., q:] - factored.innovations[..., :q] @ like(coefficients, factored.lower)
-        weights = solve_upper(factored.lower, errors)
+        weights, coefficients = _weights(data, factored.lower, factored.innovations)
         for part in batches(len(Z), n):
-            points = like(Z[None, part], factored.points)
-            result[part] = fetch(gram(data.kernel, points, factored.points) @ weights)[0]
-    result += data.mean.values(Z)
-    if data.mean.coefficients is not None:
-        result += data.mean.columns(Z) @ coefficients[0]
+            result[part] = _weighted(data, factored.points, weights, coefficients, Z[None, part])[0]
     check_finite(data.kernel, result, np.zeros(0))
     return result.reshape(-1, *data.outputs)
 
@@ -649,25 +736,21 @@ def predict_prefixes(
 def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...]) -> list[Surrounded]:
     n = stack.indices.shape[1]
 
-    def work(blocks: slice) -> list[Surrounded]:
-        points, own, found = data.rows("X", stack[blocks]), Z[blocks], []
-        lower, _ = factor_covariance(data, stack[blocks], gram(data.kernel, points))
-        columns = fetch(solve_lower(lower, data.rows("columns", stack[blocks])))
-        V = fetch(solve_lower(lower, gram(data.kernel, points, like(own, points))))
-        pivots, prior = fetch(diagonals(lower)), diagonal(data.kernel, own, noise=False)
-        for skip in skips:
-            rest = slice(0, n - skip)
-            mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], own)
-            variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
-            errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
-            around = neighborhood(errors, pivots[:, rest][:, ::-1])
-            found.append(Surrounded(mean[:, 0], variance[:, 0], around))
-        return found
+    def work(blocks: slice) -> _Whitened:
+        return _Whitened(*map(fetch, _whiten(data, stack[blocks], Z[blocks])))
 
     keep_freed_memory()
     with blas_threads_for(0):
-        parts = in_batches(len(stack), n * n, work)
-    return [join_surrounded([part[number] for part in parts], (data.n_outputs,)) for number in range(len(skips))]
+        columns, V, pivots = _joined(in_batches(len(stack), n * n, work))
+    prior, result = diagonal(data.kernel, Z, noise=False), []
+    for skip in skips:
+        rest = slice(0, n - skip)
+        mean, root, beta = _conditional_mean(data, columns[:, rest], V[:, rest], Z)
+        variance = np.maximum(prior - (V[:, rest] ** 2).sum(1), 0.0) + (root**2).sum(-1)
+        errors = _standardized_errors(data, columns[:, rest], beta)[:, ::-1]
+        around = neighborhood(errors, pivots[:, rest][:, ::-1])
+        result.append(Surrounded(mean[:, 0], variance[:, 0], around))
+    return result
 
 
 def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:

@@ -24,6 +24,7 @@ from compositegp.backend import (
 )
 from compositegp.kernels import squared_distances
 
+_LEAF = 32  # points in a leaf of a tree
 _SPARE = 16  # candidates beyond those wanted, among which the nearest are found by exact distances
 _MANY_POINTS = 2**16  # points from which a bound is found before the nearest are looked for, on a device
 _SAMPLE = 2**14  # points by which the bound is found
@@ -55,7 +56,8 @@ class NeighborSearch:
 
     @cached_property
     def _tree(self) -> KDTree:
-        return KDTree(self.points)
+        # As fast to search as the default tree or faster, and made in half the time.
+        return KDTree(self.points, leafsize=_LEAF, balanced_tree=False)
 
     def nearest(self, centres: Floats, count: int, n_jobs: int | None) -> Any:
         """Positions of the `count` points nearest to each of m centres, nearest first: shape (m, count)."""

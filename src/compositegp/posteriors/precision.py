@@ -12,15 +12,13 @@ from compositegp.backend import (
     Floats,
     Indices,
     blas_threads_for,
-    cholesky,
     current_device,
-    diagonals,
     fetch,
     half_of_weighted_inverse,
     invert_lower,
     like,
+    pivots_and_solve,
     run_tasks,
-    solve_lower,
     solve_upper,
 )
 from compositegp.composite import FactoredStack, Observations, batches
@@ -130,13 +128,13 @@ class Precision:
         with blas_threads_for(0):
             for part in batches(len(sets), sets.shape[1] ** 2):
                 chosen = like(sets[part], self.matrix)
-                lower, _ = cholesky(_submatrices(self.matrix, chosen))
                 columns = self.solved[chosen]
                 if itself:
                     unit = np.zeros((*chosen.shape, 1))
                     unit[:, 0] = 1.0
                     columns = array_namespace(columns).concat([like(unit, columns), columns], axis=2)
-                found.append((fetch(solve_lower(lower, columns)), 1 / fetch(diagonals(lower))))
+                pivots, solved = pivots_and_solve(_submatrices(self.matrix, chosen), columns)
+                found.append((fetch(solved), 1 / fetch(pivots)))
         columns, deviations = (np.concatenate(values) for values in zip(*found, strict=True))
         return columns, deviations
 

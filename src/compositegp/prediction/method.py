@@ -1,6 +1,7 @@
 """What a prediction method is: parameters that a user gives, and a predictor once there are data."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
-from compositegp.posteriors import Belief, Marginals, Surrounded
+from compositegp.posteriors import Belief, Gaps, Marginals, Surrounded
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.predictive import Family, Normal
 
@@ -100,19 +101,30 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
     def check(self) -> None:
         """Check the parameters; a ValueError names the one that is wrong."""
 
-    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
-        """CRPS of training points that are predicted without themselves, shape (m,); None where it has no say.
+    def predicts_in_gaps(self, n_samples: int) -> bool:
+        """Whether the method makes use of gaps with this many observations."""
+        return False
+
+    def held_out_crps(
+        self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
+    ) -> list[Floats] | None:
+        """CRPS of training points predicted without themselves under each of several kernels; None: it has no say.
 
         Parameters
         ----------
-        data : Observations
-            Under a kernel that is compared with others; the same training points are taken for all of them.
+        candidates : list of Observations
+            The same ones under each kernel, the most likely first.
         heavy_tails : bool
         n_jobs : int or None
+
+        Returns
+        -------
+        list of arrays of shape (m,), or None
+            Of the same training points for all kernels.
         """
         return None
 
-    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> Any:
+    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None) -> Any:
         """What the method learns from the data before it predicts: a storable object, or None (the default).
 
         Parameters
@@ -121,6 +133,8 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         heavy_tails : bool
             Whether predictive distributions may have heavy tails: not with a target transform.
         n_jobs : int or None
+        gaps : Gaps, optional
+            Observations that are hidden from a training point, as around points that will be predicted.
         """
         return None
 

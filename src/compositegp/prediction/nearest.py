@@ -1,5 +1,6 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from compositegp.posteriors import (
     N_NEIGHBORS,
     WINDOWS,
     Belief,
+    Gaps,
     Marginals,
     NearestPredictor,
     Precision,
@@ -121,8 +123,13 @@ class Nearest(PredictionMethod):
         if not isinstance(self.theta_uncertainty, bool) and self.theta_uncertainty != "auto":
             raise ValueError(f'theta_uncertainty must be True, False or "auto"; found {self.theta_uncertainty!r}.')
 
-    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
-        """Learn how many neighbors are enough, how much the mean varies, and how large errors are."""
+    def tune(
+        self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+    ) -> NeighborhoodTuning | None:
+        """Learn how many neighbors are enough, how much the mean varies, and how large errors are.
+
+        With `gaps` errors are those of training points in such gaps; an exact Gaussian process does without them.
+        """
         n = len(fitted.data.X)
         if self._is_exact(n):
             return self._tune_exact(fitted, heavy_tails, n_jobs)
@@ -141,7 +148,7 @@ class Nearest(PredictionMethod):
         if self.calibration is None:
             return tuning
         search = fitted.search.with_data(self.local_data(fitted, tuning))
-        return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs))
+        return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs, gaps))
 
     def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Errors of the exact Gaussian process; with few observations they are the Gaussian's."""
@@ -153,11 +160,17 @@ class Nearest(PredictionMethod):
         parts = exact_held_out_predictions(predictor.precision, search, n_jobs, thinned=True)
         return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
 
-    def held_out_crps(self, data: Observations, *, heavy_tails: bool, n_jobs: int | None) -> Floats | None:
+    def predicts_in_gaps(self, n_samples: int) -> bool:
+        """Whether there are more observations than an exact Gaussian process takes."""
+        return not self._is_exact(n_samples) and n_samples > MOST_EXACT
+
+    def held_out_crps(
+        self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
+    ) -> list[Floats] | None:
         """CRPS of some training points, predicted with calibrated errors; None for an exact Gaussian process."""
-        if self.calibration is None or self._is_exact(len(data.X)) or len(data.X) <= MOST_EXACT:
+        if self.calibration is None or not self.predicts_in_gaps(len(candidates[0].X)):
             return None
-        return calibrated_crps(NearestPredictor(data), heavy_tails, n_jobs)
+        return calibrated_crps(candidates, heavy_tails, n_jobs)
 
     def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
         """Check a tuning from a file."""
@@ -312,8 +325,8 @@ class NeighborhoodPredictor(Predictor):
         return predict(Z, self._size, self._group_size, n_jobs=n_jobs)
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
-        """Means alone, without the neighborhoods that error bars need."""
-        return self._cached_search.predict(Z, self._size, self._group_size, n_jobs=n_jobs).mean
+        """Means alone, without the solves and the neighborhoods that error bars need."""
+        return self._cached_search.means(Z, self._size, self._group_size, n_jobs=n_jobs)
 
     def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
         """Factors and family by what was learned of errors at training points."""

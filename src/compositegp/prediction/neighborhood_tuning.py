@@ -1,7 +1,8 @@
 """What prediction from the nearest observations learns from the data: how many of them, a mean that varies, errors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -13,9 +14,12 @@ from compositegp.means import Basis, Estimated, MeanModel, as_mean, check_covari
 from compositegp.posteriors import (
     N_NEIGHBORS,
     WINDOWS,
+    Gaps,
     NearestPredictor,
+    Neighborhood,
     Precision,
     Surrounded,
+    around_in_gaps,
     normal_equations,
     predict_prefixes,
 )
@@ -41,12 +45,18 @@ _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned
 _FAR_WEIGHT = 1 / 6  # in more columns, of errors farther from the data than a new row will be
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
-_MOST_HELD = 256  # observations that a training point is predicted from to learn errors: more change them little
+_MOST_HELD = 128  # observations that a training point is predicted from to learn errors: more change them little
 _COMPARED_NEIGHBORS = 128  # neighbors by which kernels are compared
 _COMPARED_POINTS = 800  # training points by which kernels are compared
+_EXACT_FARTHEST = 256  # nearest observations that a training point is predicted without, at most, from an inverse
+_ONE_TREE = 2**17  # observations from which one search tree serves all the kernels that are compared
 _EXACT_FAR_POINTS = 100  # training points predicted at each larger distance from an inverse
 _OVERLAP = 8  # holes in which an observation is, on average, at most, where predictions are thinned
 _FEWEST_FAR = 32  # training points predicted at each distance then, at least
+_GAP_POINTS = 1500  # training points predicted in gaps
+_GAP_NEIGHBORS = 256  # observations that they are predicted from, at most: the nearest are all on one side of a gap
+_GAP_GROUPS = 6  # distances, with as many training points each, by which errors in gaps are learned
+_SHUFFLED = 2**16  # observations up to which all are shuffled to choose some: then fewer points are some of more
 _SEED = 0  # of the choice of training points
 
 
@@ -180,11 +190,17 @@ def mean_that_varies(
     return as_mean(Basis(estimate.functions, np.asarray(coefficients).reshape(-1, *outputs), covariance))
 
 
-def calibrate(search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None) -> Calibration | None:
-    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
+def calibrate(
+    search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+) -> Calibration | None:
+    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest.
+
+    With `gaps`, each is predicted without the observations that its gap hides.
+    """
     if len(search.data.X) < _FEWEST_POINTS:
         return None
-    parts = held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
+    parts = [] if gaps is None else gap_predictions(search, gaps, min(size, _GAP_NEIGHBORS), n_jobs)
+    parts = parts or held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
     return calibrate_by(search.data, parts, heavy_tails)
 
 
@@ -220,10 +236,33 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
     )
 
 
-def calibrated_crps(search: NearestPredictor, heavy_tails: bool, n_jobs: int | None) -> Floats:
-    """CRPS of training points predicted from few neighbors with calibrated errors, a mean over outputs: shape (m,)."""
+def calibrated_crps(candidates: Sequence[Observations], heavy_tails: bool, n_jobs: int | None) -> list[Floats]:
+    """CRPS of training points predicted from few neighbors with calibrated errors, under each of several kernels.
+
+    Means over outputs, shape (m,) for each kernel. With many observations, where search trees take longer than
+    predictions, the neighbors are for all kernels those that are nearest under the first.
+    """
+    first = NearestPredictor(candidates[0])
+    chosen = _compared_sets(first, n_jobs)
+    found = [_calibrated_crps(first, chosen, heavy_tails, n_jobs)]
+    for data in candidates[1:]:
+        if len(data.X) >= _ONE_TREE:
+            found.append(_calibrated_crps(first.with_data(data), chosen, heavy_tails, n_jobs))
+        else:
+            search = NearestPredictor(data)
+            found.append(_calibrated_crps(search, _compared_sets(search, n_jobs), heavy_tails, n_jobs))
+    return found
+
+
+def _compared_sets(search: NearestPredictor, n_jobs: int | None) -> list["_HeldOutSets"]:
+    return _held_out_sets(search, _COMPARED_NEIGHBORS, n_jobs, seed=4, most=None, points=_COMPARED_POINTS)
+
+
+def _calibrated_crps(
+    search: NearestPredictor, chosen: list["_HeldOutSets"], heavy_tails: bool, n_jobs: int | None
+) -> Floats:
     data = search.data
-    parts = held_out_predictions(search, _COMPARED_NEIGHBORS, n_jobs, seed=4, points=_COMPARED_POINTS)
+    parts = _predict_held_out(search, chosen, n_jobs)
     calibration = calibrate_by(data, parts, heavy_tails)
     rows, _, _, found = parts[0]
     noise = _noise(data, rows)
@@ -269,24 +308,95 @@ def held_out_predictions(
     points : int
         Training points predicted near the data, at most.
     """
+    return _predict_held_out(search, _held_out_sets(search, size, n_jobs, seed, most, points), n_jobs)
+
+
+class _HeldOutSets(NamedTuple):
+    """Training points to predict, and the observations to predict them from.
+
+    Attributes
+    ----------
+    rows : int array of shape (m,)
+    skipped : int
+        Nearest observations that the sets lack.
+    sets : int array of shape (m, n)
+        The farthest first.
+    skips : tuple of int
+        How many of the nearest are left out of the sets, once for each.
+    """
+
+    rows: Indices
+    skipped: int
+    sets: Any
+    skips: tuple[int, ...]
+
+
+def _held_out_sets(
+    search: NearestPredictor, size: int, n_jobs: int | None, seed: int, most: int | None, points: int
+) -> list[_HeldOutSets]:
     n, d = search.data.X.shape
     size = min(size, n - 1)
     held = size if most is None else min(size, most)
     count = min(points, max(_ENOUGH, n // _SHARE))
     rows = _chosen(n, count, seed)
-    sets, skips = search.around(rows, 0, held, n_jobs), _near_skips(held)
-    near = predict_prefixes(search.data, sets, rows, skips, n_jobs=n_jobs)
-    found = [
-        HeldOutPart(rows, skip, search.distances(rows, sets[:, -1 - skip]), part)
-        for skip, part in zip(skips, near, strict=True)
-    ]
+    found = [_HeldOutSets(rows, 0, search.around(rows, 0, held, n_jobs), _near_skips(held))]
     for number, skip in enumerate((size, 4 * size) if d <= _FEW_COLUMNS else (size,)):
         if skip + size + 1 < n:
             rows = _chosen(n, min(_FAR_POINTS, count // 2), seed + 1 + number)
-            sets = search.around(rows, skip, held, n_jobs)
-            (part,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
-            found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, -1]), part))
+            found.append(_HeldOutSets(rows, skip, search.around(rows, skip, held, n_jobs), (0,)))
     return found
+
+
+def gap_predictions(
+    search: NearestPredictor,
+    gaps: Gaps,
+    size: int,
+    n_jobs: int | None,
+    *,
+    seed: int = 2,
+) -> list[HeldOutPart]:
+    """Training points, each predicted without the observations that its gap hides, in groups by the width of gaps.
+
+    Parameters
+    ----------
+    search : NearestPredictor
+    gaps : Gaps
+    size : int
+        Observations that a training point is predicted from.
+    n_jobs : int or None
+    seed : int
+
+    Returns
+    -------
+    list of HeldOutPart
+        Empty where too few training points have as many observations around their gaps.
+    """
+    n = len(search.data.X)
+    size = min(size, n // 2)
+    chosen = _chosen(n, min(_GAP_POINTS, max(_ENOUGH, n // _SHARE)), seed)
+    kept, skipped, sets = around_in_gaps(search, gaps, chosen, size, n_jobs)
+    if len(kept) < _FEWEST_POINTS:
+        return []
+    rows = chosen[kept]
+    (predicted,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
+    distances = search.distances(rows, sets[:, -1])
+    found = []
+    for group in np.array_split(np.argsort(skipped, kind="stable"), _GAP_GROUPS):
+        own = np.sort(group)
+        around = Neighborhood(*(values[own] for values in predicted.surroundings))
+        part = Surrounded(predicted.mean[own], predicted.variance[own], around)
+        found.append(HeldOutPart(rows[own], int(np.median(skipped[own])), distances[own], part))
+    return found
+
+
+def _predict_held_out(
+    search: NearestPredictor, chosen: list[_HeldOutSets], n_jobs: int | None
+) -> list[HeldOutPart]:
+    return [
+        HeldOutPart(rows, skipped + skip, search.distances(rows, sets[:, -1 - skip]), part)
+        for rows, skipped, sets, skips in chosen
+        for skip, part in zip(skips, predict_prefixes(search.data, sets, rows, skips, n_jobs=n_jobs), strict=True)
+    ]
 
 
 def exact_held_out_predictions(
@@ -297,7 +407,7 @@ def exact_held_out_predictions(
     Thinned, there are fewer points at the larger distances, where holes overlap and say little more than each other.
     """
     n = len(search.data.X)
-    held = min(_MOST_HELD, n // 2)
+    held = min(_EXACT_FARTHEST, n // 2)
     near = _near_skips(held)
     count = max(n // _SHARE, _ENOUGH)
     parts = [(near, count, seed), ((held,), _EXACT_FAR_POINTS, seed + 1)]
@@ -320,7 +430,10 @@ def _near_skips(size: int) -> tuple[int, ...]:
 
 
 def _chosen(n: int, count: int, number: int) -> Indices:
-    return np.sort(np.random.default_rng([_SEED, number]).permutation(n)[:count])
+    generator = np.random.default_rng([_SEED, number])
+    if n <= _SHUFFLED:
+        return np.sort(generator.permutation(n)[:count])
+    return np.sort(generator.choice(n, min(count, n), replace=False, shuffle=False))
 
 
 def _noise(data: Observations, rows: Indices) -> Floats:

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from compositegp.backend import Floats, diagonals, fetch, like, solve_lower
 from compositegp.composite import Composite, FactoredStack, Observations, Score, factor_covariance, total_score
-from compositegp.kernels import gram
+from compositegp.kernels import at_theta, gram
 from compositegp.learning import at_scale, maximize
 from compositegp.means import (
     Estimated,
@@ -153,7 +153,7 @@ class ThetaPosterior:
 
     def at(self, theta: Floats) -> Observations:
         """The data under the kernel with these values."""
-        return self.data.with_kernel(self.data.kernel.clone_with_theta(theta))
+        return self.data.with_kernel(at_theta(self.data.kernel, theta))
 
     def factored_at(self, theta: Floats) -> FactoredStack | None:
         """All the data as one block, factorised; None where the covariance is singular in double precision."""
@@ -176,7 +176,7 @@ class ThetaPosterior:
 
     def score(self, theta: Floats, coefficients: Floats, probes: int = _PROBES) -> Score:
         """Log density, its gradient and the Fisher information, for given coefficients of the mean."""
-        data = self._known_mean.with_kernel(self.data.kernel.clone_with_theta(theta))
+        data = self._known_mean.with_kernel(at_theta(self.data.kernel, theta))
         found = total_score(data, Composite.full(len(data.X)), coefficients, probes=probes)
         return found._replace(
             log_likelihood=found.log_likelihood + self._log_prior(theta),

@@ -192,7 +192,7 @@ class NormalMixture:
         return np.asarray(logsumexp(each, axis=-1) - np.log(_SCALES))
 
     def crps(self, z: Floats) -> Floats:
-        """Continuous ranked probability score of the outcome z: E|Z − z| − ½ E|Z − Z′|."""
+        """Continuous ranked probability score of the outcome z: ``E|Z − z| − ½ E|Z − Z′|``."""
         scales = self.scales
         distance = _mean_distance(np.asarray(z)[..., None], scales).mean(axis=-1)
         pairs = np.sqrt(scales[:, None] ** 2 + scales**2)

@@ -44,7 +44,7 @@ class TargetTransform(ABC):
 
     @abstractmethod
     def log_derivative(self, y: Floats) -> Floats:
-        """Ln |d forward / dy| at values in the user's unit, for densities there."""
+        """Ln ``|d forward / dy|`` at values in the user's unit, for densities there."""
 
     @abstractmethod
     def moments(self, mean: Floats, std: Floats) -> tuple[Floats, Floats]:

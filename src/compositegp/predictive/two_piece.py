@@ -76,7 +76,7 @@ class TwoPieceT:
         return np.asarray(StudentT(self.df).logpdf(x * side) + np.log(2 / (self.skew + 1 / self.skew)))
 
     def crps(self, z: Floats) -> Floats:
-        """Continuous ranked probability score of the outcome z: E|X − x| − ½ E|X − X′|, X from its two halves."""
+        """Continuous ranked probability score of the outcome z: ``E|X − x| − ½ E|X − X′|``, X of two halves."""
         x, above, skew, m = z + self._mode, self._above, self.skew, mean_size(self.df)
         over = skew * _distance_of_size(np.maximum(x, 0.0) / skew, self.df)
         under = _distance_of_size(np.maximum(-x, 0.0) * skew, self.df) / skew
@@ -116,8 +116,16 @@ class TwoPieceT:
 
 def mean_size(df: Floats) -> Floats:
     """E|T| of Student's t."""
-    log_ratio = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df)
+    return _mean_size(df, _log_ratio(df))
+
+
+def _mean_size(df: Floats, log_ratio: Floats) -> Floats:
     return np.asarray(2 * np.sqrt(df / np.pi) * np.exp(log_ratio) / (df - 1))
+
+
+def _log_ratio(df: Floats) -> Floats:
+    """Logarithm of Γ((df + 1) / 2) / Γ(df / 2)."""
+    return np.asarray(gammaln(0.5 * (df + 1)) - gammaln(0.5 * df))
 
 
 def two_piece_log_density(
@@ -125,14 +133,15 @@ def two_piece_log_density(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Logarithm of the density of s (X − E X) at z, and its derivatives in log s, log df and log γ."""
     df, skew = np.exp(log_df), np.exp(log_skew)
-    m = mean_size(df)
+    log_ratio = _log_ratio(df)
+    m = _mean_size(df, log_ratio)
     r = errors * np.exp(-log_scale)
     x = r + m * (skew - 1 / skew)
     side = np.where(x >= 0, 1 / skew, skew)
     w = x * side
     ratio = w**2 / df
     share, log_tail = ratio / (1 + ratio), np.log1p(ratio)
-    value = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * (log_df + np.log(np.pi)) - (df + 1) / 2 * log_tail
+    value = log_ratio - 0.5 * (log_df + np.log(np.pi)) - (df + 1) / 2 * log_tail
     value = value - log_scale + np.log(2 / (skew + 1 / skew))
     by_x = -(df + 1) / df * w / (1 + ratio) * side
     psi = digamma((df + 1) / 2) - digamma(df / 2)

@@ -48,9 +48,10 @@ def fill(
     """Fill the gaps of a raster.
 
     A Gaussian process is learned from the observed cells, and every missing cell is predicted from the observed cells
-    around it. What was observed stays as it is, with an error of zero. The work goes from tile to tile, so that the
-    result does not depend on how the raster is chunked; of a raster of Dask the result is lazy, and computing it needs
-    memory for some tiles only.
+    around it. Of more than 2,048 observed cells kernel, hyper-parameters and errors are learned in gaps of the same
+    shapes and widths as those to be filled, laid over observed cells. What was observed stays as it is, with an error
+    of zero. The work goes from tile to tile, so that the result does not depend on how the raster is chunked; of a
+    raster of Dask the result is lazy, and computing it needs memory for some tiles only.
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ def fill(
             array,
             values,
             grid,
-            int(counts.sum()),
+            counts,
+            cells,
             log=log,
             kernel=kernel,
             prediction=prediction,
@@ -145,6 +147,7 @@ def learn_raster(
     y: str | None = None,
     time: str | None = None,
     sphere: bool | str = "auto",
+    wanted: "xr.DataArray | None" = None,
     covariates: "Mapping[str, xr.DataArray] | Sequence[str] | None" = None,
     log: bool = False,
     kernel: Any = None,
@@ -167,7 +170,8 @@ def learn_raster(
         array,
         values,
         grid,
-        int(count_observed(values, grid).sum()),
+        count_observed(values, grid),
+        wanted_cells(wanted, grid),
         log=log,
         kernel=kernel,
         prediction=prediction,

@@ -11,6 +11,7 @@ from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.learning import CompositeLikelihood
 from compositegp.means import Basis, LinearIn
+from compositegp.posteriors import Gaps
 from compositegp.prediction import PredictionMethod
 from compositegp.predictive import LogTarget
 from compositegp.spatial.description import describe
@@ -119,17 +120,23 @@ def new_regressor(
 
 
 def fit_regressor(
-    regressor: CompositeGPRegressor, X: Floats, y: Floats, noise_variance: Floats | None, automatic: bool
+    regressor: CompositeGPRegressor,
+    X: Floats,
+    y: Floats,
+    noise_variance: Floats | None,
+    automatic: bool,
+    gaps: Gaps | None = None,
 ) -> None:
     """Fit a regressor of a field.
 
     Where a user has chosen no kernel (`automatic`), what there is to say about its hyper-parameters is no warning: it
-    is among the map's cautions.
+    is among the map's cautions. With `gaps` the model is learned in gaps like those that are to be filled: see
+    `CompositeGPRegressor.fit`.
     """
     with warnings.catch_warnings():
         if automatic:
             warnings.simplefilter("ignore", ConvergenceWarning)
-        regressor.fit(X, y, noise_variance)
+        regressor.fit(X, y, noise_variance, gaps=gaps)
 
 
 def check_targets(y: Floats, log: bool, what: str) -> None:

@@ -1,0 +1,121 @@
+"""The paper's claims about learning, each with the rule of its verdict."""
+
+from typing import Any
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.paper.claims import Claim
+from compositegp.paper.misspecification import COUNT, SIZE, JointModel
+
+NAMES = ("α", "θ")
+
+
+def segment_claims(rows: list[tuple[Any, ...]]) -> list[Claim]:
+    """Verdicts about estimates of single segments: rows (N_k, segments, error of α̂_k, of θ̂_k, of Ĵ_k)."""
+    sizes = _sizes(row[0] for row in rows)
+    errors = {name: [row[2 + i] for row in rows] for i, name in enumerate(NAMES)}
+    informations = [row[4] for row in rows]
+    return [
+        Claim(
+            "the accuracy of a segment's estimate improves as N_k becomes larger",
+            "over all segments, the root mean squared error of both parameters falls from each N_k to the next",
+            f"{sizes}: {_of_parameters(errors)}",
+            all(map(_falls, errors.values())),
+        ),
+        Claim(
+            "the accuracy of a segment's Fisher information Ĵ_k improves as N_k becomes larger",
+            "over all segments, the relative error of J at the estimate falls from each N_k to the next (root mean "
+            "square, in the norm in which J at the truth is the identity)",
+            f"{sizes}: {_percents(informations)}",
+            _falls(informations),
+        ),
+    ]
+
+
+def average_claims(rows: list[tuple[Any, ...]], full: float) -> list[Claim]:
+    """Verdicts about rows (N_k, parameter, error, bias, spread, claimed, ratio, seconds) of the weighted average.
+
+    `full` is the number of seconds of one step of full GP learning.
+    """
+    of = {name: [row for row in rows if row[1] == name] for name in NAMES}
+    errors = {name: [row[2] for row in found] for name, found in of.items()}
+    biases = {name: [abs(row[3]) for row in found] for name, found in of.items()}
+    seconds = [row[-1] for row in of[NAMES[0]]]
+    last, ratios = rows[-2:], [row[6] for row in rows[-2:]]
+    sizes = _sizes(row[0] for row in of[NAMES[0]])
+    return [
+        Claim(
+            "the accuracy of the weighted average improves with them",
+            "its root mean squared error falls from each N_k to the next, for both parameters",
+            f"{sizes}: {_of_parameters(errors)}",
+            all(map(_falls, errors.values())),
+            "the spread over series is larger than the bias, and does not depend on N_k",
+        ),
+        Claim(
+            "(not in the paper) the bias of the weighted average falls with N_k",
+            "from each N_k to the next, for both parameters",
+            f"{sizes}: {_of_parameters(biases)}",
+            all(map(_falls, biases.values())),
+        ),
+        Claim(
+            "there is a trade-off between accuracy and computational cost",
+            "the seconds grow from each N_k to the next",
+            f"{sizes}: " + ", ".join(f"{took:.2f} s" for took in seconds),
+            _falls([-took for took in seconds]),
+            "many small segments cost more than few large ones here",
+            timed=True,
+        ),
+        Claim(
+            "with N_k = 200 the accuracy is satisfying",
+            "errors of both parameters are below 2 % (root mean square)",
+            ", ".join(f"{row[1]} {row[2]:.1%}" for row in last),
+            all(row[2] < 0.02 for row in last),
+        ),
+        Claim(
+            "with N_k = 200 the cost is low compared to full GP learning",
+            "all of it takes less time than one step of that: a factorization and an inverse of the whole covariance",
+            f"{seconds[-1]:.2f} s against {full:.2f} s",
+            seconds[-1] < full,
+            timed=True,
+        ),
+        Claim(
+            "the inverse of the Fisher information is the error covariance",
+            "the spread over series is 0.8 to 1.25 times the standard error from Λ⁻¹, at N_k = 200",
+            ", ".join(f"{row[1]} {ratio:.2f}" for row, ratio in zip(last, ratios, strict=True)),
+            all(0.8 < ratio < 1.25 for ratio in ratios),
+        ),
+    ]
+
+
+def robustness_claim(right: JointModel, wrong: JointModel) -> Claim:
+    """The verdict about segments as modules of inference, where the joint model is wrong."""
+    average, whole = wrong.root_mean_squares()
+    return Claim(
+        "inference by modules, the segments, is more robust where the joint data model is misspecified",
+        f"series of {COUNT} independent draws of {SIZE} points each, taken for one draw of {COUNT * SIZE:,}: the "
+        "weighted average has smaller errors of both parameters than maximum likelihood for all points at once",
+        f"{_each(average)} against {_each(whole)}; where the joint model is right "
+        + " against ".join(map(_each, right.root_mean_squares())),
+        bool((average < whole).all()),
+    )
+
+
+def _falls(values: list[float]) -> bool:
+    return bool(np.diff(values).max() < 0)
+
+
+def _sizes(sizes: Any) -> str:
+    return "N_k = " + ", ".join(map(str, sizes))
+
+
+def _of_parameters(values: dict[str, list[float]]) -> str:
+    return "; ".join(f"{name} {_percents(found)}" for name, found in values.items())
+
+
+def _percents(values: list[float]) -> str:
+    return ", ".join(f"{value:.3%}" for value in values)
+
+
+def _each(values: Floats) -> str:
+    return ", ".join(f"{name} {value:.1%}" for name, value in zip(NAMES, values, strict=True))

@@ -1,0 +1,92 @@
+"""What a wrong joint model does to estimates: segments by themselves against maximum likelihood for all of a series."""
+
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.gaussian_process.kernels import Kernel
+
+from compositegp.backend import Floats
+from compositegp.composite import segment
+from compositegp.learning import FisherAverage, LearningResult, learn
+from compositegp.simulate import stationary_field
+
+SIZE = 200
+"""Points of a segment."""
+COUNT = 5
+"""Segments of a series."""
+
+
+class JointModel(NamedTuple):
+    """Errors of log θ where the joint model of the segments is right, or wrong: arrays of shape (draws, p).
+
+    Attributes
+    ----------
+    average : array
+        Of the average of the segments' estimates.
+    whole : array
+        Of maximum likelihood for all of a series.
+    """
+
+    average: Floats
+    whole: Floats
+
+    def scaled(self, factors: Floats) -> "JointModel":
+        """Errors times a factor for each parameter."""
+        return JointModel(self.average * factors, self.whole * factors)
+
+    def root_mean_squares(self) -> tuple[Floats, Floats]:
+        """Of the errors of both, arrays of shape (p,)."""
+        average, whole = (np.sqrt(np.mean(errors**2, axis=0)) for errors in self)
+        return average, whole
+
+
+def estimate_by_segments(kernel: Kernel, y: Floats, size: int) -> LearningResult:
+    """Learning of Section 4.1 from a series of unit steps in segments of `size` points, each in turn."""
+    X = np.arange(len(y), dtype=np.float64)[:, None]
+    learning = FisherAverage(tolerance=None, start="kernel")
+    return learn(kernel, X, y, segment(X, size, "sequential"), learning=learning, warn=False)
+
+
+def joint_models(
+    start: Kernel,
+    truth: Kernel,
+    draws: int,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    size: int = SIZE,
+    count: int = COUNT,
+) -> list[JointModel]:
+    """Errors with the right joint model, and with a wrong one.
+
+    In the first case a series is one draw, and all of it follows the model. In the second every segment is a draw of
+    its own: the model of each segment is right, and that of the whole is wrong where they meet.
+
+    Parameters
+    ----------
+    start, truth : scikit-learn kernel
+        Where learning begins, and what series are drawn from.
+    draws : int
+        Series of each kind.
+    seed : int
+    n_jobs : int, optional
+        Number of processes, as in joblib.
+    size, count : int
+        Points of a segment, and segments of a series.
+
+    Returns
+    -------
+    list of two JointModel
+    """
+    n = count * size
+    whole = stationary_field(truth, n, n_draws=draws, random_state=seed)
+    broken = stationary_field(truth, size, n_draws=count * draws, random_state=seed + 1).reshape(draws, n)
+    tasks = [(y, of) for series in (whole, broken) for of in (size, n) for y in series]
+    found = Parallel(n_jobs=n_jobs)(delayed(_estimate)(start, y, of) for y, of in tasks)
+    errors = np.stack(found).reshape(2, 2, draws, -1) - truth.theta
+    return [JointModel(*case) for case in errors]
+
+
+def _estimate(kernel: Kernel, y: Floats, size: int) -> Floats:
+    return estimate_by_segments(kernel, y, size).theta
