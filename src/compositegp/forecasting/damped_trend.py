@@ -10,6 +10,7 @@ latest slope.
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, NormalizedKernelMixin, StationaryKernelMixin
 
@@ -26,7 +27,10 @@ from compositegp.kernels import (
 )
 
 _NAMES = ("level_length", "slope_length")
-_SMALL = 1e-3  # under which a series takes the place of a quotient
+_SMALL = 1e-2  # under which a series takes the place of a quotient
+# Coefficients of (e^(−x) (1 + x) − 1) / x² and of (1 − x − e^(−x)) / x².
+_FASTER = (-1 / 2, 1 / 3, -1 / 8, 1 / 30, -1 / 144)
+_SLOWER = (-1 / 2, 1 / 6, -1 / 24, 1 / 120, -1 / 720)
 
 
 @register_storable
@@ -87,7 +91,7 @@ def _values(kernel: DampedTrend, distances: Floats) -> Floats:
     """e^(−a τ) (1 + a τ φ((b − a) τ)) with a the slower rate and φ(x) = (1 − e^(−x)) / x, for any two lengths."""
     slow, fast = sorted([1 / kernel.level_length, 1 / kernel.slope_length])
     x = (fast - slow) * distances
-    phi = np.where(x > _SMALL, -np.expm1(-x) / np.maximum(x, _SMALL), 1 - x / 2 + x**2 / 6)
+    phi = -np.expm1(-x) / np.where(x > 0, x, 1.0) + (x == 0)
     return np.asarray(np.exp(-slow * distances) * (1 + slow * distances * phi))
 
 
@@ -97,11 +101,8 @@ def _slope(kernel: DampedTrend, distances: Floats, name: str) -> Floats:
     slow, fast = min(own, other), max(own, other)
     x = (fast - slow) * distances
     # ∂k/∂b = e^(−a τ) a τ² φ′((b − a) τ). If b is the slower rate, e^x is moved from φ′(−x) to e^(−a τ).
-    safe = np.maximum(x, _SMALL)
-    if own == fast:
-        by_phi = np.where(x > _SMALL, (np.exp(-x) * (1 + x) - 1) / safe**2, -0.5 + x / 3 - x**2 / 8)
-    else:
-        by_phi = np.where(x > _SMALL, (1 - x - np.exp(-x)) / safe**2, -0.5 + x / 6 - x**2 / 24)
+    quotient, series = (np.exp(-x) * (1 + x) - 1, _FASTER) if own == fast else (1 - x - np.exp(-x), _SLOWER)
+    by_phi = np.where(x > _SMALL, quotient / np.maximum(x, _SMALL) ** 2, polyval(np.minimum(x, _SMALL), series))
     return np.asarray(-own * other * distances**2 * np.exp(-slow * distances) * by_phi)
 
 
