@@ -77,7 +77,15 @@ def their_tests():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.GaussianProcessRegressor = regressor
-    return {name: value for name, value in vars(module).items() if name.startswith("test_")}
+    tests = {name: value for name, value in vars(module).items() if name.startswith("test_")}
+    for test in tests.values():  # what scikit-learn expects of itself may well succeed here
+        marks = getattr(test, "pytestmark", [])
+        test.pytestmark = [_lenient(mark) if mark.name == "xfail" else mark for mark in marks]
+    return tests
+
+
+def _lenient(mark):
+    return pytest.mark.xfail(*mark.args, **{"strict": False, **mark.kwargs}).mark
 
 
 globals().update(their_tests())

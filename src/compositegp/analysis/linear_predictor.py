@@ -57,6 +57,16 @@ class LinearPredictor:
         What each segment has about the latent, Σ w I(z; y_S) over the terms of its block, in the order of the segments.
     pointwise_sum : array of shape (M,)
         Σ w I(z; y_S) over all the terms, about each latent value alone.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> from compositegp.analysis import predictor
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> data = Observations.checked(RBF() + WhiteKernel(0.1), X, np.zeros(20), mean=None, noise_variance=None)
+    >>> found = predictor(data, np.array([[0.5], [2.0]]), Composite.full(20), None)
+    >>> found.coefficients.shape, found.claimed_variance.round(2)
+    ((2, 20), array([0.01, 0.52]))
     """
 
     coefficients: Floats
