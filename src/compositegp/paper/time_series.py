@@ -207,7 +207,7 @@ def _runtimes(Z: Floats, largest: int, size: int = 256) -> list[tuple[int, int, 
     for count in 2 ** np.arange(int(np.log2(largest)) + 1):
         X = np.arange(count * size, dtype=np.float64)[:, None]
         composite = Composite.marginal(segment(X, size, "sequential"))
-        took, _ = _timed(X, np.zeros(len(X)), Z, composite, None, repeats=3 + 2 * largest // count)
+        took, _ = _timed(X, np.zeros(len(X)), Z, composite, None, repeats=3 + 2 * largest // int(count))
         found.append((int(count), len(X), took))
     return found
 
