@@ -34,9 +34,9 @@ def a_pass_against_lapack():
                 dpotri(dpotrf(K.T, lower=0, clean=0)[0], lower=0, overwrite_c=1)
 
         with blas_threads_for(0):
-            whole = best(lambda d=data, c=composite: total_score(d, c, NO_COEFFICIENTS))
+            whole = best(lambda d=data, c=composite: total_score(d, c, NO_COEFFICIENTS, n_jobs=1))
             least = best(bare)
-            informed = best(lambda d=data, c=composite: total_score(d, c, NO_COEFFICIENTS, probes=2))
+            informed = best(lambda d=data, c=composite: total_score(d, c, NO_COEFFICIENTS, probes=2, n_jobs=1))
         print(
             f"  N_k = {size:4d}: {whole / count * 1e3:7.2f} ms a segment, LAPACK {least / count * 1e3:7.2f} ms: "
             f"{whole / least:.2f} ×; with the Fisher information {informed / least:.2f} ×"

@@ -58,7 +58,7 @@ def cores() -> None:
     }
     print("\n| work | one core | 2 processes | 2 threads | same bits |\n|---|---|---|---|---|")
     for name, run in work.items():
-        alone, seconds = run(None), [best(lambda run=run: run(None), 3)]
+        alone, seconds = run(1), [best(lambda run=run: run(1), 3)]
         same = True
         for backend in ("loky", "threading"):
             with joblib.parallel_config(backend=backend):
