@@ -81,6 +81,11 @@ def test_terms_are_hidden_observations_given_those_around(discs):
     assert gap_terms(search_of(discs.X), discs, 40, None, 0) is None
 
 
+def test_what_are_no_gaps_is_named(rng):
+    with pytest.raises(ValueError, match=r"gaps must have a method hides\(rows, near\); found int"):
+        CompositeGPRegressor().fit(rng.uniform(size=(9, 2)), rng.normal(size=9), gaps=3)
+
+
 def test_gaps_of_rows_that_are_left_out_are_refused(discs, rng):
     weights = np.ones(len(discs.X))
     weights[0] = 0.0

@@ -86,6 +86,10 @@ def read_training(
     weights = _read_weights(sample_weight, len(points))
     if weights is not None and variances is not None:
         variances = np.divide(variances, weights, out=np.zeros_like(variances), where=weights > 0)
+    if gaps is not None and not callable(getattr(gaps, "hides", None)):
+        raise ValueError(
+            f"gaps must have a method hides(rows, near); found {type(gaps).__name__}. Leave it out otherwise."
+        )
     training = Training(points, targets, variances, _read_groups(groups, len(points)), weights, functionals, gaps)
     if weights is not None and not weights.all():
         training, targets = training.take(weights > 0), targets[weights > 0]
