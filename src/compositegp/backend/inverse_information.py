@@ -5,6 +5,7 @@ import numpy as np
 from compositegp.backend.arrays import Floats, diagonals
 
 _NOTHING = 1e-10  # eigenvalue of a scaled information matrix under which a direction holds no information
+_LEAST = np.finfo(np.float64).tiny / _NOTHING  # a smaller one has no variance in float64: it counts as none
 _INVOLVED = 1e-3  # a parameter is unknown if more than this part of it has no information
 
 
@@ -43,6 +44,6 @@ def pseudo_inverse_root(information: Floats) -> Floats:
 def _scaled(information: Floats) -> tuple[Floats, Floats, Floats]:
     """Eigenvalues and eigenvectors of information matrices scaled to a unit diagonal, and the units."""
     diagonal = np.maximum(diagonals(information), 0.0)
-    units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
+    units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > _LEAST)
     values, vectors = np.linalg.eigh(units[..., :, None] * information * units[..., None, :])
     return values, vectors, units
