@@ -13,7 +13,7 @@ from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR
 # The first part of benchmarks/learning.py, a pass against bare LAPACK, shows the effect of these three.
 _RECURSIVE = 640  # larger triangles are inverted by LAPACK alone
 _LEAF = 96  # triangles between this size and _RECURSIVE are split in halves, which are inverted separately
-_BORDER = 32  # columns, at most, that are solved for as further columns of the matrix itself
+_BORDER = 144  # columns, at most, that are solved for as further columns of the matrix itself
 _ENDLESS = 1e300  # variance of these columns, which leaves them positive definite
 _SMALL = 32  # matrices up to this size are factorized and solved across the batch, larger ones one by one
 
