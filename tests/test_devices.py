@@ -558,7 +558,7 @@ def test_results_do_not_depend_on_the_memory_of_a_device(rng, monkeypatch):
             return work
 
         monkeypatch.setattr("compositegp.composite.likelihood.linearize", limited(linearize))
-        for module in ("composite.factors", "composite.evidence", "posteriors.local_kriging"):
+        for module in ("composite.factors", "composite.evidence", "posteriors.block_prediction"):
             monkeypatch.setattr(f"compositegp.{module}.gram", limited(gram))
         for found, whole in zip(results(), expected, strict=True):
             np.testing.assert_allclose(found, whole, rtol=1e-10)

@@ -15,7 +15,9 @@ def test_units_do_not_matter(p, seed, power):
     units = 10.0 ** np.linspace(0, power, p)
     expected = np.linalg.inv(root @ root.T)
     found = invert_information(units[:, None] * (root @ root.T) * units)
-    np.testing.assert_allclose(units[:, None] * found * units, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        units[:, None] * found * units, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max()
+    )
 
 
 @pytest.mark.parametrize("little", [0.0, 5e-324, 1e-323, 1e-310, 1e-305])

@@ -1,6 +1,7 @@
 """Posteriors: beliefs about latent values, from a composite at once or from its segments one by one."""
 
 from compositegp.posteriors.belief import Belief, Marginals, Whitened, joined, prior, prior_of
+from compositegp.posteriors.block_prediction import normal_equations, predict_from, predict_prefixes
 from compositegp.posteriors.committees import RULES, ask_committee, committee
 from compositegp.posteriors.composite_posterior import (
     FactoredComposite,
@@ -10,6 +11,7 @@ from compositegp.posteriors.composite_posterior import (
     posterior,
 )
 from compositegp.posteriors.cross_validation import leave_one_out
+from compositegp.posteriors.exact_prediction import exact_belief, exact_marginals, exact_means
 from compositegp.posteriors.field_draws import FieldDraws, draw_field
 from compositegp.posteriors.gaps import Gaps, around_in_gaps, gap_terms
 from compositegp.posteriors.groups import gather, predict_groups, project_groups
@@ -20,13 +22,7 @@ from compositegp.posteriors.local_kriging import (
     NearestPredictor,
     announce_union,
     default_group_size,
-    exact_belief,
-    exact_marginals,
-    exact_means,
     nearest,
-    normal_equations,
-    predict_from,
-    predict_prefixes,
 )
 from compositegp.posteriors.neighbor_search import FEWEST_NEAR, NeighborSearch
 from compositegp.posteriors.precision import Precision

@@ -6,7 +6,7 @@ from compositegp.backend import blas_threads_for, fetch, like, solve_lower
 from compositegp.composite import FactoredStack, Observations
 from compositegp.means import NormalEquations
 from compositegp.posteriors.belief import Marginals, check_finite
-from compositegp.posteriors.local_kriging import coefficients_from
+from compositegp.posteriors.block_coefficients import coefficients_from
 
 
 def leave_one_out(data: Observations, factored: FactoredStack) -> Marginals:

@@ -22,7 +22,7 @@ from compositegp.backend import (
     solve_upper,
 )
 from compositegp.composite import FactoredStack, Observations, batches
-from compositegp.posteriors.local_kriging import coefficients_in_blocks
+from compositegp.posteriors.block_coefficients import coefficients_in_blocks
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 
 _TASK_SETS = 16  # sets of observations in one task, at most
