@@ -14,6 +14,7 @@ from compositegp import (
     OnColumns,
     OnSphere,
     RotatedMatern,
+    RotatedMaternOnSphere,
     nearest,
     segment,
     simulate,
@@ -29,6 +30,7 @@ from compositegp.kernels import (
     noise_variance,
     typical_values,
 )
+from compositegp.spatial.families import map_kernels
 
 RADIUS = 6371.0088
 INSIDE = [Matern(800.0, nu=0.5), Matern(800.0, nu=1.5), RBF(500.0), RationalQuadratic(700.0, 1.3)]
@@ -244,6 +246,15 @@ class TestRotatedMatern:
             up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
             np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
 
+    @pytest.mark.parametrize(
+        "kernel", [RotatedMatern(0.8, 2.0, 0.7), RotatedMaternOnSphere(9000.0, 2.0, 0.7)], ids=str
+    )
+    def test_products_are_those_of_the_derivative(self, kernel, rng):
+        X, C, V = 20 * rng.normal(size=(3, 7, 2)), rng.normal(size=(3, 7, 7)), rng.normal(size=(3, 7, 2))
+        found = linearize(kernel, X)
+        expected = np.einsum("bij,bpij,bjm->bpim", C, found.jacobian(), V)
+        np.testing.assert_allclose(found.products(C, V), expected, rtol=1e-9, atol=1e-11)
+
     def test_fixed_parameters_have_no_gradient(self, rng):
         kernel = RotatedMatern(0.8, 2.0, 0.7, slant_bounds="fixed")
         assert kernel(rng.normal(size=(4, 2)), eval_gradient=True)[1].shape == (4, 4, 2)
@@ -291,3 +302,90 @@ class TestRotatedMatern:
             gram(RotatedMatern(), np.zeros((2, 1)))
         with pytest.raises(ValueError, match="not even in each column"):
             simulate.stationary_field(RotatedMatern.at_angle(30.0, 2.0), (8, 8))
+
+
+class TestRotatedMaternOnSphere:
+    @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, np.inf])
+    def test_gradient_by_finite_differences(self, nu, rng):
+        X = on_globe(rng, 9)
+        kernel = RotatedMaternOnSphere(2000.0, 1.7, 0.6, nu, longitude=30.0, latitude=50.0)
+        K, gradient = kernel(X, eval_gradient=True)
+        np.testing.assert_allclose(K, kernel(X), rtol=1e-12)
+        for i, step in enumerate(1e-6 * np.eye(3)):
+            up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
+            np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
+
+    def test_equal_axes_are_the_kernel_of_the_chord(self, rng):
+        X = on_globe(rng, 30)
+        kernel = RotatedMaternOnSphere(900.0, longitude=30.0, latitude=50.0)
+        np.testing.assert_allclose(kernel(X), OnSphere(Matern(900.0, nu=1.5))(X), rtol=1e-9)
+
+    @pytest.mark.parametrize("latitude", [0.0, 35.0, -70.0])
+    def test_is_the_rotated_kernel_of_a_map_around_the_center(self, latitude, rng):
+        """Of kilometers to the east and to the north, over distances at which the sphere is flat."""
+        steps = rng.uniform(-20, 20, size=(20, 2))
+        per_degree = np.pi / 180 * RADIUS * np.array([np.cos(np.radians(latitude)), 1.0])
+        center = np.array([-94.0, latitude])
+        kernel = RotatedMaternOnSphere.at_angle(40.0, 4.0, 25.0, longitude=-94.0, latitude=latitude)
+        flat = RotatedMatern.at_angle(40.0, 4.0, 25.0)
+        np.testing.assert_allclose(kernel(center + steps / per_degree), flat(steps), rtol=0, atol=0.01)
+
+    def test_is_positive_definite_and_turns_with_the_globe_and_its_center(self, rng):
+        X = on_globe(rng, 200)
+        kernel = RotatedMaternOnSphere.at_angle(25.0, 6.0, 900.0, longitude=20.0, latitude=40.0)
+        values = np.linalg.eigvalsh(kernel(X))
+        assert values[0] > -1e-12 * values[-1]
+        moved = kernel.set_params(longitude=97.0)(turned(X, Rotation.from_euler("z", 77, degrees=True)))
+        kernel.set_params(longitude=20.0)
+        np.testing.assert_allclose(moved, kernel(X), rtol=1e-8, atol=1e-12)
+        assert not kernel.is_stationary()
+
+    def test_nearness_and_bounds(self, rng):
+        X, Y = on_globe(rng, 50), on_globe(rng, 50)
+        kernel = RotatedMaternOnSphere.at_angle(25.0, 3.0, 900.0, longitude=20.0, latitude=40.0, nu=np.inf)
+        places = in_length_scales(kernel + WhiteKernel(), X)
+        squares = ((places[:, None] - places[None]) ** 2).sum(-1)
+        np.testing.assert_allclose(np.exp(-0.5 * squares), kernel(X), rtol=1e-9, atol=1e-13)
+        assert (largest_covariance(kernel, np.abs(X - Y)) >= gram(kernel, X, Y).diagonal() - 1e-12).all()
+        scale = DataScale(1 / np.sqrt(2 * metric(kernel, 2)[1]), 1.0)
+        assert typical_values(kernel, scale)["length_scale"] == pytest.approx(900.0)
+
+    def test_slope_of_the_view_by_finite_differences(self, rng):
+        X, kernel = on_globe(rng, 9), RotatedMaternOnSphere(900.0, 2.0, 0.7, longitude=20.0, latitude=40.0)
+        for column, step in enumerate(1e-5 * np.eye(2)):
+            expected = (kernel.view(X + step) - kernel.view(X - step)) / 2e-5
+            np.testing.assert_allclose(kernel.view_slope(X, column), expected, rtol=0, atol=1e-5)
+
+    def test_angle_and_ratio_of_a_field_are_learned_and_saved(self, tmp_path):
+        rng = np.random.default_rng(11)
+        X = np.column_stack([rng.uniform(8, 14, 700), rng.uniform(58, 61, 700)])
+        center = {"longitude": 11.0, "latitude": 59.5}
+        true = RotatedMaternOnSphere.at_angle(35.0, 4.0, 60.0, **center)
+        y = np.linalg.cholesky(gram(true + WhiteKernel(0.02), X)) @ rng.normal(size=700)
+        model = CompositeGPRegressor(1.0 * RotatedMaternOnSphere(**center) + WhiteKernel()).fit(X, y)
+        found = model.kernel_.k1.k2
+        assert found.angle == pytest.approx(35.0, abs=7.0)
+        assert found.ratio == pytest.approx(4.0, rel=0.3)
+        model.save(tmp_path / "model")
+        assert CompositeGPRegressor.load(tmp_path / "model").kernel_ == model.kernel_
+
+
+class TestMapKernels:
+    def test_of_many_places_in_a_region_the_range_may_differ_in_any_direction(self, rng):
+        X = np.column_stack([rng.uniform(170, 190, 3000), rng.uniform(40, 50, 3000)])
+        kernel = map_kernels(X, sphere=True, time=False, variance=2.0)["Matern 1/2 + RBF"]
+        parts = [kernel.k1.k1.k2.kernel, kernel.k1.k2.k2.kernel]
+        assert [type(part) for part in parts] == [RotatedMaternOnSphere] * 2
+        assert [(part.nu, part.longitude, part.latitude) for part in parts] == [(0.5, 180, 45), (np.inf, 180, 45)]
+        plane = map_kernels(X, sphere=False, time=False, variance=2.0)["Matern 3/2"]
+        assert type(plane.k1.k2.kernel) is RotatedMatern
+
+    @pytest.mark.parametrize(("count", "width", "time"), [(100, 10, False), (3000, 170, False), (3000, 10, True)])
+    def test_of_few_or_over_the_globe_or_with_time_it_differs_along_the_axes(self, count, width, time, rng):
+        X = np.column_stack([rng.uniform(-width, width, count), rng.uniform(-5, 5, count), np.zeros(count)])
+        (first, *_) = map_kernels(X, sphere=True, time=time, variance=1.0).values()
+        names = {type(value).__name__ for value in first.get_params().values()}
+        assert "MaternOnSphere" in names
+        assert "RotatedMaternOnSphere" not in names
+        (first, *_) = map_kernels(X[:100], sphere=False, time=time, variance=1.0).values()
+        assert "RotatedMatern" not in {type(value).__name__ for value in first.get_params().values()}

@@ -9,7 +9,7 @@ from browser import dump_probed_page
 from scipy.spatial.distance import pdist
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from compositegp import CompositeGPRegressor, OnColumns, OnSphere, RotatedMatern
+from compositegp import CompositeGPRegressor, OnColumns, OnSphere, RotatedMatern, RotatedMaternOnSphere
 from compositegp.analysis import directions_of, empirical_variogram, model_variogram, summarize_variogram
 from compositegp.cli.app import main
 from compositegp.kernels import gram
@@ -47,6 +47,10 @@ class TestVariograms:
         ranges = summarize_variogram(turned, directions_of(turned, 2)).ranges
         assert ranges["long axis (30°)"][0] == pytest.approx(-4 * np.log(0.05))
         assert ranges["short axis (120°)"][0] == pytest.approx(-np.log(0.05))
+        region = RotatedMaternOnSphere.at_angle(30.0, 4.0, 20.0, nu=0.5, longitude=-94.0, latitude=35.0)
+        ranges = summarize_variogram(region, directions_of(region, 2, sphere=True)).ranges
+        assert ranges["long axis (30°)"][0] == pytest.approx(-40 * np.log(0.05), rel=1e-3)
+        assert ranges["short axis (120°)"][0] == pytest.approx(-10 * np.log(0.05), rel=1e-3)
 
     def test_standard_errors_are_those_of_monte_carlo(self):
         kernel = 2.0 * Matern(1.5, nu=1.5) + WhiteKernel(0.5)
@@ -73,6 +77,23 @@ class TestVariograms:
         found = empirical_variogram(kernel, X, y, lambda A, B: np.hypot(*(A - B).T), 3.0)
         expected = model_variogram(kernel, directions_of(kernel, 2)[0], found.lags)
         np.testing.assert_allclose(found.semivariances, expected, rtol=0.3)
+
+    def test_pairs_of_a_direction_on_the_sphere_are_those_of_the_field(self):
+        """Of a field that is longer to the northeast: in each direction the data follow the model of that direction."""
+        rng = np.random.default_rng(5)
+        X = np.column_stack([rng.uniform(-95, -93, 1500), rng.uniform(34, 36, 1500)])
+        kernel = RotatedMaternOnSphere.at_angle(40.0, 3.0, 10.0, nu=0.5, longitude=-94.0, latitude=35.0)
+        kernel = kernel + WhiteKernel(0.01)
+        y = np.linalg.cholesky(kernel(X)) @ rng.normal(size=1500)
+        model = CompositeGPRegressor(kernel, learning=None).fit(X, y)
+        axes = style.figure(size=(6, 4))[1]
+        variogram(model, X, y, sphere=True, axes=axes)
+        lines = [line for line in axes.lines if "axis" in str(line.get_label())]
+        for dots, line in zip(axes.collections, lines, strict=True):
+            lags, found = np.asarray(dots.get_offsets()).T
+            expected = np.interp(lags, *line.get_data())
+            # Pairs within 22.5° of an axis count, which are a little rougher than those along the long one.
+            np.testing.assert_allclose(found[lags < 20], expected[lags < 20], rtol=0, atol=0.15)
 
     @pytest.mark.parametrize("sphere", [False, True])
     def test_is_drawn(self, sphere):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from compositegp.backend import NumericalWarning, use_device
     from compositegp.composite import Composite, conditioning_sets, fisher_information, segment
     from compositegp.estimators import CompositeGPRegressor
-    from compositegp.kernels import MaternOnSphere, OnColumns, OnSphere, RotatedMatern
+    from compositegp.kernels import MaternOnSphere, OnColumns, OnSphere, RotatedMatern, RotatedMaternOnSphere
     from compositegp.learning import (
         CompositeLikelihood,
         FisherAverage,
@@ -66,6 +66,7 @@ __all__ = [
     "Progress",
     "RecursiveEstimate",
     "RotatedMatern",
+    "RotatedMaternOnSphere",
     "analysis",
     "committee",
     "conditioning_sets",
@@ -112,6 +113,7 @@ _HOMES = {
     "Progress": "compositegp.learning",
     "RecursiveEstimate": "compositegp.learning",
     "RotatedMatern": "compositegp.kernels",
+    "RotatedMaternOnSphere": "compositegp.kernels",
     "committee": "compositegp.posteriors",
     "conditioning_sets": "compositegp.composite",
     "factorize": "compositegp.posteriors",

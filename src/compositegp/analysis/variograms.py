@@ -14,6 +14,7 @@ from compositegp.kernels import (
     EARTH_RADIUS,
     MaternOnSphere,
     RotatedMatern,
+    RotatedMaternOnSphere,
     diagonal,
     gram,
     in_length_scales,
@@ -87,20 +88,42 @@ def directions_of(
     """
     found = []
     rotated = _part_of(kernel, RotatedMatern)
-    if sphere and _part_of(kernel, MaternOnSphere) is not None:
+    if sphere and isinstance(rotated, RotatedMaternOnSphere):
+        for name, angle in _axes(rotated):
+            found.append(Direction(name, "km", lambda h, angle=angle: _from_center(h, n_columns, rotated, angle)))
+    elif sphere and _part_of(kernel, MaternOnSphere) is not None:
         found.append(Direction("east", "km", lambda h: _on_parallel(h, n_columns, latitude)))
         found.append(Direction("north", "km", lambda h: _on_meridian(h, n_columns, latitude)))
     elif sphere:
         found.append(Direction("any direction", "km", lambda h: _on_meridian(h, n_columns, 0.0)))
     elif rotated is not None:
-        for name, angle in (("long axis", rotated.angle), ("short axis", rotated.angle + 90)):
-            unit = np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
-            found.append(Direction(f"{name} ({angle % 180:.0f}°)", "", _along(np.pad(unit, (0, n_columns - 2)))))
+        for name, angle in _axes(rotated):
+            found.append(Direction(name, "", _along(np.pad(_unit(angle), (0, n_columns - 2)))))
     else:
         found += [Direction(name, "", _along(np.eye(n_columns)[axis])) for axis, name in enumerate(names)]
     if has_time:
         found.append(Direction("time", "h", _along(np.eye(n_columns)[2])))
     return found
+
+
+def _axes(kernel: RotatedMatern) -> list[tuple[str, float]]:
+    """Names of a long and a short axis, and their angles in degrees."""
+    angles = {"long axis": kernel.angle, "short axis": (kernel.angle + 90) % 180}
+    return [(f"{name} ({angle:.0f}°)", angle) for name, angle in angles.items()]
+
+
+def _unit(angle: float) -> Floats:
+    return np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
+
+
+def _from_center(h: Floats, n_columns: int, kernel: RotatedMaternOnSphere, angle: float) -> Floats:
+    """Points at chords of length h from a kernel's center, along the great circle in a direction."""
+    turn = np.radians(_angles(h, EARTH_RADIUS))[:, None]
+    frame = kernel.frame
+    x, y, z = (np.cos(turn) * frame[:, 2] + np.sin(turn) * (frame[:, :2] @ _unit(angle))).T
+    points = np.zeros((len(turn), n_columns))
+    points[:, 0], points[:, 1] = np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))
+    return points
 
 
 def _along(direction: Floats) -> Callable[[Floats], Floats]:

@@ -31,6 +31,7 @@ from compositegp.kernels.evaluation import Linearized, diagonal, free_hyperparam
 from compositegp.kernels.finite_bounds import with_finite_bounds
 from compositegp.kernels.length_scales import in_length_scales, length_scale_factors, metric
 from compositegp.kernels.noise import noise_jacobian, noise_variance, with_noise_factors
+from compositegp.kernels.rotated_sphere import RotatedMaternOnSphere
 from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.spheroid import MaternOnSphere
@@ -49,6 +50,7 @@ __all__ = [
     "OnColumns",
     "OnSphere",
     "RotatedMatern",
+    "RotatedMaternOnSphere",
     "Warped",
     "at_theta",
     "check_arguments",

@@ -4,11 +4,13 @@ import math
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from sklearn.gaussian_process.kernels import Hyperparameter, StationaryKernelMixin
 
 from compositegp.backend import Array, Floats, like
 from compositegp.kernels.bounds import largest_covariance
 from compositegp.kernels.data_scale import DataScale, typical_values
+from compositegp.kernels.distances import squared_difference_products, squared_differences, squared_distances
 from compositegp.kernels.evaluation import Linearized, free_hyperparameters, linearize, rule
 from compositegp.kernels.length_scales import metric
 from compositegp.kernels.storable import register_storable
@@ -99,20 +101,33 @@ class RotatedMatern(StationaryKernelMixin, WarpedMatern):  # type: ignore[misc]
         """Of the diagonals against each other."""
         return Hyperparameter("slant", "numeric", self.slant_bounds)
 
-    def view(self, X: Array) -> Array:
-        """Points (..., n, 2) turned and stretched, so that distances have the same meaning in all directions."""
+    def flat(self, X: Array) -> Array:
+        """Points whose first two columns are those that are turned; here the points themselves (..., n, 2)."""
         if X.shape[-1] != 2:
             raise ValueError(
                 f"kernel {self} needs two columns; found {X.shape[-1]}. Choose them by OnColumns(kernel, [0, 1])."
             )
+        return X
+
+    def flat_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the flat points in a column of X."""
+        return X * 0 + like(np.eye(2)[column], X)
+
+    def view(self, X: Array) -> Array:
+        """Points turned and stretched, so that distances have the same meaning in all directions."""
+        return self._turned(self.flat(X))
+
+    def view_slope(self, X: Array, column: int) -> Array:
+        """Derivative of the view, which is linear in the flat points."""
+        return self._turned(self.flat_slope(X, column))
+
+    def _turned(self, flat: Array) -> Array:
         a, b = math.log(self.stretch), math.log(self.slant)
         size = math.hypot(a, b)
         part = math.sinh(size) / size if size > 0 else 1.0
-        return X @ like(math.cosh(size) * np.eye(2) - part * np.array([[a, b], [b, -a]]), X)
-
-    def view_slope(self, X: Array, column: int) -> Array:
-        """Derivative of the view, which is linear: the same at all points, shape (..., n, 2)."""
-        return self.view(X * 0 + like(np.eye(2)[column], X))
+        matrix = np.eye(flat.shape[-1])
+        matrix[:2, :2] = math.cosh(size) * np.eye(2) - part * np.array([[a, b], [b, -a]])
+        return flat @ like(matrix, flat)
 
     @property
     def chart(self) -> tuple[object, ...]:
@@ -128,26 +143,46 @@ class RotatedMatern(StationaryKernelMixin, WarpedMatern):  # type: ignore[misc]
 
 @rule(linearize, RotatedMatern)
 def _linearize(kernel: RotatedMatern, X: Array) -> Linearized:
-    profile = kernel.profile
-    kernel.view(X[..., :1, :])  # which checks the columns
-    scaled = X / (profile.unit * kernel.length_scale)
-    x, y = (scaled[..., :, None, column] - scaled[..., None, :, column] for column in (0, 1))
-    sum_of_squares, difference, product = x * x + y * y, x * x - y * y, 2 * x * y
-    # The squared distance is δᵀ exp(−2 S) δ = c |δ|² − h (a (x² − y²) + b 2 x y), c = cosh 2s, h = sinh(2s)/s.
+    profile, xp = kernel.profile, array_namespace(X)
+    unit = profile.unit * kernel.length_scale
+    flat, view = kernel.flat(X) / unit, kernel.view(X) / unit
+    value, slope = profile.value_and_slope(squared_distances(view, view))
+    columns = xp.concat([flat[..., :2], flat[..., :1] + flat[..., 1:2], flat[..., 2:]], axis=-1)
+    free = free_hyperparameters(kernel, *_NAMES)
+    mixing = like(_by_squared_differences(kernel, columns.shape[-1])[[_NAMES.index(name) for name in free]], X)
+
+    def mixed(parts: Array) -> Array:
+        flattened = xp.reshape(parts, (*parts.shape[:-2], parts.shape[-2] * parts.shape[-1]))
+        return xp.reshape(mixing @ flattened, (*parts.shape[:-3], len(free), *parts.shape[-2:]))
+
+    def products(weights: Array, vectors: Array) -> Array:
+        return mixed(squared_difference_products(weights * slope, columns, vectors))
+
+    def jacobian() -> Array:
+        each = range(columns.shape[-1])
+        return mixed(xp.stack([slope * squared_differences(columns, column) for column in each], axis=-3))
+
+    return Linearized(value, products, jacobian)
+
+
+def _by_squared_differences(kernel: RotatedMatern, n_columns: int) -> Floats:
+    """Derivatives over the slope of the profile, as sums of squared differences: shape (3, columns).
+
+    The columns are x, y, x + y and, where there is a third one that is not turned, z. The squared distance is
+    δᵀ exp(−2 S) δ + δ_z² = c |δ|² − h (a (δ_x² − δ_y²) + b 2 δ_x δ_y) + δ_z², c = cosh 2s, h = sinh(2s)/s, s² = a² + b².
+    """
     a, b = math.log(kernel.stretch), math.log(kernel.slant)
     size = math.hypot(a, b)
     c = math.cosh(2 * size)
     h = math.sinh(2 * size) / size if size > _SMALL else 2 + 4 / 3 * size**2
     g = (2 * c - h) / size**2 if size > _SMALL else 8 / 3 + 16 / 15 * size**2
+    x2, y2, both, *rest = np.eye(n_columns)
+    squares, difference, product = x2 + y2, x2 - y2, both - x2 - y2
     along = a * difference + b * product
-    s = c * sum_of_squares - h * along
-    value, slope = profile.value_and_slope(s + 0.0)
-    derivatives = {
-        "length_scale": lambda: slope * s,
-        "slant": lambda: -0.5 * slope * (2 * h * b * sum_of_squares - b * g * along - h * product),
-        "stretch": lambda: -0.5 * slope * (2 * h * a * sum_of_squares - a * g * along - h * difference),
-    }
-    return Linearized.of_matrices(value, [derivatives[name] for name in free_hyperparameters(kernel, *_NAMES)])
+    length_scale = sum(rest, c * squares - h * along)
+    slant = -0.5 * (2 * h * b * squares - b * g * along - h * product)
+    stretch = -0.5 * (2 * h * a * squares - a * g * along - h * difference)
+    return np.array([length_scale, slant, stretch])
 
 
 @rule(metric, RotatedMatern, inherited=True)

@@ -151,23 +151,26 @@ def _distances(direction: Direction, sphere: bool, has_time: bool) -> Callable[[
             return np.where(together, np.abs(difference[:, 2]), np.nan)
         if sphere:
             found = _chords(A, B)
-            if direction.name in ("east", "north"):
-                found = np.where(_is_toward(direction.name, A, B), found, np.nan)
+            if direction.name != "any direction":
+                found = np.where(_is_toward(_steps(*direction.place(np.arange(2.0))), _steps(A, B)), found, np.nan)
         else:
-            unit = direction.place(np.ones(1))[0, :2]
-            along = np.abs(difference[:, :2] @ unit)
-            across = np.abs(difference[:, 0] * unit[1] - difference[:, 1] * unit[0])
-            found = np.where(across <= _HALF_ANGLE * along, np.hypot(along, across), np.nan)
+            unit, steps = direction.place(np.ones(1))[0, :2], difference[:, :2]
+            found = np.where(_is_toward(unit, steps), np.hypot(*steps.T), np.nan)
         return np.where(difference[:, 2] == 0, found, np.nan) if has_time else found
 
     return of_pairs
 
 
-def _is_toward(name: str, A: Floats, B: Floats) -> Any:
-    """Whether pairs lie along a parallel, or along a meridian."""
-    east = np.abs((B[:, 0] - A[:, 0] + 180.0) % 360.0 - 180.0) * np.cos(np.radians(0.5 * (A[:, 1] + B[:, 1])))
-    north = np.abs(B[:, 1] - A[:, 1])
-    along, across = (east, north) if name == "east" else (north, east)
+def _steps(A: Floats, B: Floats) -> Floats:
+    """Steps to the east and to the north from longitudes and latitudes to others, in degrees: shape (..., 2)."""
+    east = ((B[..., 0] - A[..., 0] + 180.0) % 360.0 - 180.0) * np.cos(np.radians(0.5 * (A[..., 1] + B[..., 1])))
+    return np.stack([east, B[..., 1] - A[..., 1]], axis=-1)
+
+
+def _is_toward(way: Floats, steps: Floats) -> Any:
+    """Whether steps (m, 2) lie along a way (2,)."""
+    along = np.abs(steps @ way)
+    across = np.abs(steps[:, 0] * way[1] - steps[:, 1] * way[0])
     return across <= _HALF_ANGLE * along
 
 

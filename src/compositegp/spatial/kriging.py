@@ -170,6 +170,7 @@ def _learn(
     stations: Stations, frame: Any, log: bool, kernel: Any, prediction: Any, random_state: int, n_jobs: int | None
 ) -> MapModel:
     regressor = new_regressor(
+        stations.points,
         stations.values,
         sphere=stations.sphere,
         has_time=False,

@@ -76,6 +76,7 @@ class MapModel:
 
 
 def new_regressor(
+    X: Floats,
     y: Floats,
     *,
     sphere: bool,
@@ -91,6 +92,8 @@ def new_regressor(
 
     Parameters
     ----------
+    X : array of shape (n, d)
+        Places, by which the kernels are chosen that are compared.
     y : array of shape (n,)
         Targets, by whose variance amplitudes are bounded.
     sphere, has_time : bool
@@ -105,7 +108,7 @@ def new_regressor(
     """
     targets = LogTarget().forward(y) if log else y
     if kernel is None:
-        kernel = map_kernels(sphere=sphere, time=has_time, variance=float(targets.var()) or 1.0)
+        kernel = map_kernels(X, sphere=sphere, time=has_time, variance=float(targets.var()) or 1.0)
     n_places = 3 if has_time else 2
     drift = tuple(range(n_places, n_places + n_covariates))
     return CompositeGPRegressor(

@@ -54,6 +54,7 @@ def learn_from_raster(
     X, y, cells = _sample(values, grid, n_observed, random_state)
     check_targets(y, log, name)
     regressor = new_regressor(
+        X,
         y,
         sphere=grid.sphere,
         has_time=grid.time is not None,
