@@ -89,8 +89,7 @@ def directions_of(
     found = []
     rotated = _part_of(kernel, RotatedMatern)
     if sphere and isinstance(rotated, RotatedMaternOnSphere):
-        for name, angle in _axes(rotated):
-            found.append(Direction(name, "km", lambda h, angle=angle: _from_center(h, n_columns, rotated, angle)))
+        found += [Direction(name, "km", _from_center(n_columns, rotated, angle)) for name, angle in _axes(rotated)]
     elif sphere and _part_of(kernel, MaternOnSphere) is not None:
         found.append(Direction("east", "km", lambda h: _on_parallel(h, n_columns, latitude)))
         found.append(Direction("north", "km", lambda h: _on_meridian(h, n_columns, latitude)))
@@ -116,14 +115,18 @@ def _unit(angle: float) -> Floats:
     return np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
 
 
-def _from_center(h: Floats, n_columns: int, kernel: RotatedMaternOnSphere, angle: float) -> Floats:
+def _from_center(n_columns: int, kernel: RotatedMaternOnSphere, angle: float) -> Callable[[Floats], Floats]:
     """Points at chords of length h from a kernel's center, along the great circle in a direction."""
-    turn = np.radians(_angles(h, EARTH_RADIUS))[:, None]
-    frame = kernel.frame
-    x, y, z = (np.cos(turn) * frame[:, 2] + np.sin(turn) * (frame[:, :2] @ _unit(angle))).T
-    points = np.zeros((len(turn), n_columns))
-    points[:, 0], points[:, 1] = np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))
-    return points
+    way, up = kernel.frame[:, :2] @ _unit(angle), kernel.frame[:, 2]
+
+    def place(h: Floats) -> Floats:
+        turn = np.radians(_angles(h, EARTH_RADIUS))[:, None]
+        x, y, z = (np.cos(turn) * up + np.sin(turn) * way).T
+        points = np.zeros((len(turn), n_columns))
+        points[:, 0], points[:, 1] = np.degrees(np.arctan2(y, x)), np.degrees(np.arctan2(z, np.hypot(x, y)))
+        return points
+
+    return place
 
 
 def _along(direction: Floats) -> Callable[[Floats], Floats]:

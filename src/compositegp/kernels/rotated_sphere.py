@@ -49,8 +49,8 @@ class RotatedMaternOnSphere(RotatedMatern):
     Examples
     --------
     >>> kernel = RotatedMaternOnSphere.at_angle(45.0, 4.0, 500.0, longitude=10.0, latitude=50.0)
-    >>> kernel([[10.0, 50.0]], [[11.0, 50.6], [9.0, 50.6]]).round(2)  # 97 km to the northeast, and to the northwest
-    array([[0.99, 0.95]])
+    >>> kernel([[10.0, 50.0]], [[11.0, 50.6], [9.0, 50.6]]).round(2)  # 98 km to the northeast, and to the northwest
+    array([[0.99, 0.85]])
     """
 
     def __init__(

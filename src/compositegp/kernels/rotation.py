@@ -169,7 +169,8 @@ def _by_squared_differences(kernel: RotatedMatern, n_columns: int) -> Floats:
     """Derivatives over the slope of the profile, as sums of squared differences: shape (3, columns).
 
     The columns are x, y, x + y and, where there is a third one that is not turned, z. The squared distance is
-    δᵀ exp(−2 S) δ + δ_z² = c |δ|² − h (a (δ_x² − δ_y²) + b 2 δ_x δ_y) + δ_z², c = cosh 2s, h = sinh(2s)/s, s² = a² + b².
+    δᵀ exp(−2 S) δ + δ_z² = c |δ|² − h (a (δ_x² − δ_y²) + b 2 δ_x δ_y) + δ_z², with s² = a² + b², c = cosh 2s and
+    h = sinh(2s)/s.
     """
     a, b = math.log(kernel.stretch), math.log(kernel.slant)
     size = math.hypot(a, b)
