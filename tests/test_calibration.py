@@ -89,6 +89,19 @@ class TestFit:
         assert inside.mean() == pytest.approx(0.8, abs=0.02)
         assert "nats" in repr(found)
 
+    def test_slopes_fade_with_what_the_data_explain_where_nothing_is_known_of_them(self, rng):
+        """Far points that hardly count: their slopes minimize the penalty, 4 (b₂ − r b₁)² + (b₁² + b₂²)/2 in b₂."""
+        n = 4000
+        scales = rng.normal(0, 0.5, size=(2 * n, 3))
+        far = np.arange(2 * n) >= n
+        rho, delta = np.where(far, -0.1, -2.0), np.where(far, 2.0, 0.0) + rng.normal(0, 1e-3, 2 * n)
+        errors = np.exp(scales @ [0.2, 0.5, 0.3]) * rng.normal(size=2 * n)
+        weights = np.where(far, 1e-9, 1.0)
+        found = Calibration.fit(errors, rho, delta, scales, far.astype(int), weights=weights)
+        r = (1 - np.exp(-0.1)) / (1 - np.exp(-2.0))
+        np.testing.assert_allclose(found.slopes[:, 0], [0.2, 0.5, 0.3], atol=0.05)
+        np.testing.assert_allclose(found.slopes[:, 1], found.slopes[:, 0] * 4 * r / 4.5, rtol=0.02)
+
     def test_keeps_the_gaussian_where_it_is_right(self, sample, rng):
         distance, delta, rho, _, scales = sample
         found = Calibration.fit(rng.normal(size=len(rho)), rho, delta, scales, distance)

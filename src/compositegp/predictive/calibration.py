@@ -118,7 +118,9 @@ class Calibration:
             How much a prediction counts; by default all count alike.
         """
         distances = np.unique(distance)
-        knots = _spread_knots(np.sort([np.median(delta[distance == one]) for one in distances]))
+        knots, explained = _spread_knots(
+            *np.array([(np.median(delta[own]), np.median(rho[own])) for own in distance == distances[:, None]]).T
+        )
         low, high = np.quantile(rho, [0.01, 0.99])
         rho_range = np.array([low, high, np.mean(rho)])
         k, n_scales = len(knots), scales.shape[-1]
@@ -126,7 +128,7 @@ class Calibration:
         x, hats = _centered(rho, rho_range), _hats(delta, knots)
         design = np.hstack([hats, *(hats * scale[:, None] for scale in scales.T), x[:, None]])
         tails = np.column_stack([np.ones_like(x), x])
-        ridge, prior = _ridge(k, n_scales), np.zeros(design.shape[1] + 3)
+        ridge, prior = _ridge(explained, n_scales), np.zeros(design.shape[1] + 3)
         prior[-3] = _PRIOR_LOG_DF
 
         def log_density(numbers: Floats) -> tuple[Floats, Floats]:
@@ -234,12 +236,14 @@ class Calibration:
         return "\n".join(lines)
 
 
-def _spread_knots(medians: Floats) -> Floats:
-    knots = medians[:1]
-    for median in medians[1:]:
-        if median - knots[-1] >= _KNOTS_APART:
-            knots = np.append(knots, median)
-    return np.asarray(knots)
+def _spread_knots(delta: Floats, rho: Floats) -> tuple[Floats, Floats]:
+    """Knots from medians of δ, ascending, and the share of the variance that the data explain at each, from ρ."""
+    order = np.argsort(delta, kind="stable")
+    chosen = [order[0]]
+    for one in order[1:]:
+        if delta[one] - delta[chosen[-1]] >= _KNOTS_APART:
+            chosen.append(one)
+    return delta[chosen], np.maximum(-np.expm1(rho[chosen]), _SMALLEST)
 
 
 def _bounded(log_df: Floats, heavy_tails: bool) -> tuple[Floats, Floats]:
@@ -250,14 +254,22 @@ def _bounded(log_df: Floats, heavy_tails: bool) -> tuple[Floats, Floats]:
     return bounded, (bounded == log_df).astype(np.float64)
 
 
-def _ridge(k: int, w: int) -> Floats:
-    """Penalty matrix of all the numbers: small values, and small steps from knot to knot."""
+def _ridge(explained: Floats, w: int) -> Floats:
+    """Penalty matrix of all the numbers: small values, and small steps from knot to knot.
+
+    The slopes on errors nearby are pulled to fade from knot to knot as the share of the variance that the data explain:
+    far from the data, where few training points are independent of each other, errors nearby say nothing.
+    """
+    k = len(explained)
     steps = np.diff(np.eye(k), axis=0)
     rough = steps.T @ steps
+    fading = steps.copy()
+    fading[np.arange(k - 1), np.arange(k - 1)] = -np.minimum(explained[1:] / explained[:-1], 1.0)
+    fades = fading.T @ fading
     ridge = np.diag(np.r_[np.zeros((w + 1) * k), 1.0, 0.3, 0.3, 1.0])
     for block in range(w + 1):
         own = slice(block * k, (block + 1) * k)
-        ridge[own, own] = rough + 0.1 * np.eye(k) if block == 0 else 4 * rough + np.eye(k) / k
+        ridge[own, own] = rough + 0.1 * np.eye(k) if block == 0 else 4 * fades + np.eye(k) / k
     return np.asarray(_RIDGE * ridge)
 
 
