@@ -31,7 +31,8 @@ class Candidate:
     flops : float
         Floating-point operations to predict all the test points.
     seconds : float
-        Seconds for that on one core of this machine.
+        Seconds for that on one core of this machine. What ``fit`` learns is not in it: hyper-parameters, and the errors
+        of `Nearest` that it calibrates error bars by.
 
     Examples
     --------
