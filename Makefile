@@ -26,7 +26,7 @@ test-setup:
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
 
-# PyTorch, for the tests of the back end that it is; without it they run on NumPy alone.
+# PyTorch, for the tests of its back end; without it they run on NumPy alone.
 TORCH ?= torch==2.13.0
 torch: $(READY)
 	$(BIN)/python -c "import torch" || $(PIP) '$(TORCH)'

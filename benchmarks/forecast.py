@@ -38,7 +38,8 @@ _COLUMNS = (
     "Each method forecasts the same horizons at the end of a series from the values before them, with its defaults. "
     "CRPS is twice the mean pinball loss over 19 quantiles; columns in % say how many values lie in such intervals; "
     "seconds are of the processor, of one core. Seven horizons of an hourly series (with `--quick`; sixty without it) "
-    "are too few to rank methods whose scores are close."
+    "are too few to rank methods whose scores are close. With `--quick` AutoARIMA and Prophet forecast only series of "
+    "days and months."
 )
 _CAVEAT = (
     "Defaults of compositegp come from origins inside the training parts and from other series, but test scores of "
@@ -110,9 +111,10 @@ def page(known: dict[str, dict[str, dict]], command: str) -> str:
         best = min(peers, key=lambda method: peers[method])
         if peers[best] < own:
             rules = [peers[method] for method in RULES if method in peers]
-            least = f", {own / min(rules) - 1:+.1%} against the best of {', '.join(RULES)}" if rules else ""
+            least = f" Over the best of {', '.join(RULES)}: {own / min(rules) - 1:+.1%}." if rules else ""
             lines.append(
-                f"- {name}: {best}, CRPS {peers[best]:.4g} for {own:.4g} ({own / peers[best] - 1:+.1%}){least}"
+                f"- {name}: {best} has a CRPS of {peers[best]:.4g}, compositegp {own:.4g}: "
+                f"{own / peers[best] - 1:+.1%}.{least}"
             )
     lost = len(lines) - before
     lines += ["", f"compositegp has the best CRPS on {told - lost} of {told} series.", ""]

@@ -17,7 +17,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "gallery", "results"]
+exclude_patterns = ["_build", "gallery"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 suppress_warnings = ["myst.header", "config.cache"]

@@ -380,6 +380,13 @@ class TestMapKernels:
         plane = map_kernels(X, sphere=False, time=False, variance=2.0)["Matern 3/2"]
         assert type(plane.k1.k2.kernel) is RotatedMatern
 
+    @pytest.mark.parametrize("unit", [1e-4, 1e4])
+    def test_a_distance_and_a_depth_have_no_direction_between_them(self, unit, rng):
+        X = rng.uniform(0, 10, size=(3000, 2)) * [1.0, unit]
+        kernel = map_kernels(X, sphere=False, time=False, variance=2.0)["Matern 3/2"]
+        assert type(kernel.k1.k2.kernel) is Matern
+        assert len(kernel.k1.k2.kernel.length_scale) == 2
+
     @pytest.mark.parametrize(("count", "width", "time"), [(100, 10, False), (3000, 170, False), (3000, 10, True)])
     def test_of_few_or_over_the_globe_or_with_time_it_differs_along_the_axes(self, count, width, time, rng):
         X = np.column_stack([rng.uniform(-width, width, count), rng.uniform(-5, 5, count), np.zeros(count)])

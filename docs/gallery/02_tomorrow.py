@@ -18,7 +18,7 @@ table = model.predict("24h", quantiles=[0.025, 0.25, 0.5, 0.75, 0.975])
 print(table.head().round(1).to_string())
 
 # %%
-# The target is positive and skewed, so it is modelled by its logarithm; the bands are not symmetric.
+# The target is positive and skewed, so it is modeled by its logarithm; the bands are not symmetric.
 
 figure, axes = plt.subplots(figsize=(8, 3.5), layout="constrained")
 shown = past[-96:]

@@ -25,7 +25,7 @@ line = np.column_stack([np.linspace(0, 10, 200), np.full(200, 5.0)])
 figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
 axes.plot(line[:, 0], gaussian.predict(line, return_std=True)[1], "--", label="Gaussian")
 axes.plot(line[:, 0], model.predict(line, return_std=True)[1], label="calibrated")
-axes.set(xlabel="x, at y = 5", ylabel="standard error", yscale="log")
+axes.set(xlabel="first column, where the second is 5", ylabel="standard error", yscale="log")
 axes.legend()
 plt.show()
 

@@ -13,6 +13,7 @@ from compositegp.learning import kernel_family
 _TIME_SMOOTHNESS = {"1/2": 0.5, "3/2": 1.5}
 _WITH_TIME = ("Matern 3/2", "Matern 1/2", "Matern 5/2")
 _MANY = 2048  # places from which the range may differ in any direction
+_ALIKE = 5.0  # spread of x over that of y, or the reverse, up to which they are taken to have the same unit
 _REGION = 15.0  # degrees from their center within which places on the sphere are a region: beyond, directions turn
 
 
@@ -22,8 +23,9 @@ def map_kernels(X: Floats, *, sphere: bool, time: bool, variance: float) -> dict
     Of more than 2,048 places the range may be longer in one direction than across it. Of fewer, or with time, it may
     differ along the axes: in the plane there is one length scale for x and one for y; on the sphere one in kilometers
     and a flattening, by which the range to the north differs from that to the east. So it is of any number of places
-    that are not in one region of the sphere, where directions have no meaning for all. With time they are products of
-    a kernel of space and one of time, with one range each.
+    that are not in one region of the sphere, where directions have no meaning for all, and of places in the plane whose
+    x and y differ so much that they hardly have the same unit, such as a distance and a depth. With time they are
+    products of a kernel of space and one of time, with one range each.
 
     Parameters
     ----------
@@ -41,14 +43,14 @@ def map_kernels(X: Floats, *, sphere: bool, time: bool, variance: float) -> dict
     >>> list(map_kernels(np.zeros((9, 3)), sphere=True, time=True, variance=1.0))[:2]
     ['Matern 3/2 × Matern 3/2 in time', 'Matern 3/2 × Matern 1/2 in time']
     """
-    center = region_center(X) if sphere else (0.0, 0.0)
-    turned = len(X) > _MANY and not time and center is not None
+    center = region_center(X) if sphere else None
+    turned = len(X) > _MANY and not time and (center is not None if sphere else _are_alike(X))
 
     def in_space(part: Kernel) -> Kernel:
         nu = getattr(part, "nu", math.inf)
         if not turned:
             return OnColumns(MaternOnSphere(nu=nu) if sphere else part, [0, 1])
-        if not sphere or center is None:
+        if center is None:
             return OnColumns(RotatedMatern(nu=nu), [0, 1])
         return OnColumns(RotatedMaternOnSphere(nu=nu, longitude=center[0], latitude=center[1]), [0, 1])
 
@@ -56,6 +58,12 @@ def map_kernels(X: Floats, *, sphere: bool, time: bool, variance: float) -> dict
     if not time:
         return {name: _placed(kernel, in_space) for name, kernel in family.items()}
     return dict(_with_time(family, in_space))
+
+
+def _are_alike(X: Floats) -> bool:
+    """Whether places are spread alike in x and y, so that there are directions between these."""
+    x, y = X[:, :2].std(axis=0)
+    return bool(max(x, y) <= _ALIKE * min(x, y))
 
 
 def region_center(X: Floats) -> tuple[float, float] | None:
