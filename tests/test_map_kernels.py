@@ -36,6 +36,16 @@ RADIUS = 6371.0088
 INSIDE = [Matern(800.0, nu=0.5), Matern(800.0, nu=1.5), RBF(500.0), RationalQuadratic(700.0, 1.3)]
 
 
+def check_gradient(kernel, X):
+    """The gradient of a kernel against finite differences."""
+    K, gradient = kernel(X, eval_gradient=True)
+    np.testing.assert_allclose(K, kernel(X), rtol=1e-12)
+    assert gradient.shape[-1] == len(kernel.theta)
+    for i, step in enumerate(1e-6 * np.eye(len(kernel.theta))):
+        up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
+        np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
+
+
 def on_globe(rng, n):
     """Points spread evenly over the globe."""
     return np.column_stack([rng.uniform(-180, 180, n), np.degrees(np.arcsin(rng.uniform(-1, 1, n)))])
@@ -173,11 +183,7 @@ class TestMaternOnSphere:
     def test_gradient_by_finite_differences(self, nu, rng):
         X = on_globe(rng, 9)
         kernel = MaternOnSphere(2000.0, 1.7, nu)
-        K, gradient = kernel(X, eval_gradient=True)
-        np.testing.assert_allclose(K, kernel(X), rtol=1e-12)
-        for i, step in enumerate(1e-6 * np.eye(2)):
-            up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
-            np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
+        check_gradient(kernel, X)
 
     def test_without_flattening_it_is_the_kernel_of_the_chord(self, rng):
         X = on_globe(rng, 30)
@@ -240,11 +246,7 @@ class TestRotatedMatern:
     def test_gradient_by_finite_differences(self, nu, stretch, slant, rng):
         X = rng.normal(size=(7, 2))
         kernel = RotatedMatern(0.8, stretch, slant, nu)
-        K, gradient = kernel(X, eval_gradient=True)
-        np.testing.assert_allclose(K, kernel(X), rtol=1e-12)
-        for i, step in enumerate(1e-6 * np.eye(3)):
-            up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
-            np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
+        check_gradient(kernel, X)
 
     @pytest.mark.parametrize(
         "kernel", [RotatedMatern(0.8, 2.0, 0.7), RotatedMaternOnSphere(9000.0, 2.0, 0.7)], ids=str
@@ -309,11 +311,7 @@ class TestRotatedMaternOnSphere:
     def test_gradient_by_finite_differences(self, nu, rng):
         X = on_globe(rng, 9)
         kernel = RotatedMaternOnSphere(2000.0, 1.7, 0.6, nu, longitude=30.0, latitude=50.0)
-        K, gradient = kernel(X, eval_gradient=True)
-        np.testing.assert_allclose(K, kernel(X), rtol=1e-12)
-        for i, step in enumerate(1e-6 * np.eye(3)):
-            up, down = (kernel.clone_with_theta(kernel.theta + s)(X) for s in (step, -step))
-            np.testing.assert_allclose(gradient[..., i], (up - down) / 2e-6, rtol=0, atol=1e-8)
+        check_gradient(kernel, X)
 
     def test_equal_axes_are_the_kernel_of_the_chord(self, rng):
         X = on_globe(rng, 30)
