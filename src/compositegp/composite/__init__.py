@@ -1,6 +1,7 @@
 """Composites: every quantity is a weighted sum, over small sets of points, of that quantity in an exact GP."""
 
 from compositegp.composite.block_vecchia import CONDITIONING_SIZE, EarlierPoints, conditioning_sets
+from compositegp.composite.cells import boundaries_of
 from compositegp.composite.evidence import Evidence, collect_evidence, loadings, resolvable, too_much_evidence
 from compositegp.composite.factors import (
     FactoredStack,
@@ -22,6 +23,7 @@ from compositegp.composite.segmentation import (
     in_spreads,
     partition,
     segment,
+    segments_of_tree,
 )
 from compositegp.composite.sum_over_terms import (
     check_finite,
@@ -31,6 +33,7 @@ from compositegp.composite.sum_over_terms import (
     with_coefficient_prior,
 )
 from compositegp.composite.terms import Composite, Stack, Term, check_composite
+from compositegp.composite.tree_segments import Spreads, TreeSegments
 
 __all__ = [
     "CONDITIONING_SIZE",
@@ -44,9 +47,12 @@ __all__ = [
     "Latent",
     "Observations",
     "Score",
+    "Spreads",
     "Stack",
     "Term",
+    "TreeSegments",
     "batches",
+    "boundaries_of",
     "by_labels",
     "check_composite",
     "check_finite",
@@ -64,6 +70,7 @@ __all__ = [
     "score",
     "score_terms",
     "segment",
+    "segments_of_tree",
     "too_much_evidence",
     "total_score",
     "whiten_by_covariance",

@@ -1,5 +1,6 @@
 """Conditioning sets on a device: exact distances to all the earlier points, for many segments at once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ class EarlierPointsThere:
     ----------
     device : Device
     X : array of shape (n, d)
-    segments : list of int arrays
+    segments : sequence of int arrays
     starts : int array of shape (segments + 1,)
         Where each segment starts in the order of the segments.
     """
 
-    def __init__(self, device: Any, X: Floats, segments: list[Indices], starts: Indices) -> None:
+    def __init__(self, device: Any, X: Floats, segments: Sequence[Indices], starts: Indices) -> None:
         self._device, self._X, self._starts = device, X, starts
-        self._order = np.concatenate(segments)
+        self._order = np.concatenate(list(segments))
         self._sent = device.send(X[self._order])
 
     def of(self, numbers: Indices, kernel: Kernel | None, size: int, pool: int) -> list[Indices]:

@@ -114,6 +114,10 @@ class Observations:
         """The targets themselves, shape (n,) or (n, t)."""
         return (self.residuals + self.mean.values(self.X)).reshape(len(self.X), *self.outputs)
 
+    def targets_of(self, rows: Indices) -> Floats:
+        """The targets of some observations, shape (m,) or (m, t)."""
+        return (self.residuals[rows] + self.mean.values(self.X[rows])).reshape(len(rows), *self.outputs)
+
     @property
     def noise(self) -> Floats:
         """Noise variance of each observation in all, the kernel's and its own: shape (n,)."""
@@ -175,4 +179,6 @@ class Observations:
 
     def with_mean(self, mean: MeanModel) -> "Observations":
         """The same data under another mean."""
+        if mean.same_functions(self.mean):
+            return replace(self, mean=mean)
         return Observations.of(self.kernel, mean, self.X, self.targets, self.noise_variance, self.weights)

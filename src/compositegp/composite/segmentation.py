@@ -1,5 +1,7 @@
 """Segmentations: partitions of the points into the small sets that are treated exactly."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
@@ -7,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from compositegp.backend import Floats, Indices, RandomState, current_device
 from compositegp.composite.device_tree import order_by_tree
+from compositegp.composite.tree_segments import Spreads, TreeSegments, widest_directions
 from compositegp.functionals import Places
 from compositegp.kernels import in_length_scales
 from compositegp.validation import check_count, check_kernel, check_points
@@ -15,11 +18,6 @@ SCHEMES = ("sequential", "interleaved", "random", "tree")
 SEGMENT_SIZE = 256
 """Default number of observations in a segment."""
 _MANY_POINTS = 2**14  # with fewer points than this a tree takes less time than to send them to a device
-_MANY_COLUMNS = 64  # with more columns than this, cuts are made across single columns only
-_SAMPLE = 4096  # points, at least, by which the widest direction of a larger set is found
-_CLEARLY_WIDER = 1.5  # a cut across the principal direction needs this times the variance of the widest column
-_EQUALLY_WIDE = 1e-9  # relative difference of spreads that is a rounding error
-_SPREAD_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
 
 
 def segment(
@@ -77,7 +75,7 @@ def partition(
     if scheme == "interleaved":
         return [np.arange(start, n, n_segments) for start in range(n_segments)]
     if scheme == "tree":
-        return _tree(points, n_segments)
+        return list(segments_of_tree(points, segment_size))
     order = np.arange(n)
     if scheme == "random":
         check_random_state(random_state).shuffle(order)
@@ -85,10 +83,7 @@ def partition(
 
 
 def in_spreads(X: Floats, rows: Indices | None = None) -> Floats:
-    """Points in units in which every column has mean 0 and standard deviation 1, for nearness without a kernel.
-
-    The mean is subtracted before the division. Where a column is far from zero, such as a Unix time, its digits would
-    otherwise be lost, and columns that are equally wide would no longer be.
+    """Points in units in which every column has mean 0 and standard deviation 1: see `Spreads`.
 
     Parameters
     ----------
@@ -108,11 +103,7 @@ def in_spreads(X: Floats, rows: Indices | None = None) -> Floats:
     array([[-1.,  0.],
            [ 1.,  0.]])
     """
-    some = X[:: max(1, len(X) // _SPREAD_SAMPLE)]
-    spreads = some.std(axis=0)
-    points = (X if rows is None else X[rows]) - some.mean(axis=0)
-    points /= np.where(spreads > 0, spreads, 1.0)
-    return np.asarray(points)
+    return Spreads.of(X).scaled(X if rows is None else X[rows])
 
 
 def group_by_place(kernel: Kernel, Z: Floats, group_size: int) -> list[Indices]:
@@ -131,61 +122,22 @@ def group_by_place(kernel: Kernel, Z: Floats, group_size: int) -> list[Indices]:
     ]
 
 
-def _tree(points: Floats, n_segments: int) -> list[Indices]:
-    stops = np.cumsum([len(part) for part in np.array_split(np.empty(len(points)), n_segments)])
-    starts = np.concatenate([[0], stops[:-1]])
-    device = current_device()
-    if device is not None and len(points) >= _MANY_POINTS:
-        order = order_by_tree(device, points, starts, stops, _widest_directions)
-        return np.split(order, stops[:-1])
-    order = np.arange(len(points))
-    branches = [(0, n_segments)]  # leaves first..last−1, whose points are order[starts[first]:stops[last−1]]
-    while branches:
-        first, last = branches.pop()
-        if last - first == 1:
-            continue
-        middle = (first + last) // 2
-        branch = order[starts[first] : stops[last - 1]]
-        position = _along_widest_direction(points, branch)
-        cut = starts[middle] - starts[first]
-        order[starts[first] : stops[last - 1]] = branch[np.argpartition(position, cut)]
-        branches += [(first, middle), (middle, last)]
-    return [np.sort(order[start:stop]) for start, stop in zip(starts, stops, strict=True)]
-
-
-def _along_widest_direction(points: Floats, branch: Indices) -> Floats:
-    """Coordinate of some of the points along their widest column, or along a direction that is clearly wider."""
-    some = points[branch[:: max(1, len(branch) // _SAMPLE)]]
-    centred = some - some.mean(axis=0)
-    centred /= np.abs(centred).max() or 1.0  # so that no square overflows
-    (direction,) = _widest_directions((centred.T @ centred)[None])
-    (columns,) = np.nonzero(direction)
-    if len(columns) == 1:
-        return np.asarray(points[branch, columns[0]])
-    return np.asarray((points[branch] - some.mean(axis=0)) @ direction)
-
-
-def _widest_directions(products: Floats) -> Floats:
-    """Directions in which sets of points are widest: columns, or directions that are clearly wider.
+def segments_of_tree(points: Floats, segment_size: int, unit: Spreads | None = None) -> Sequence[Indices]:
+    """Segments of the scheme ``tree``: on a device all of them, else each when it is asked for.
 
     Parameters
     ----------
-    products : array of shape (b, d, d)
-        XᵀX of the centred points of each set.
-
-    Returns
-    -------
-    array of shape (b, d)
+    points : array of shape (n, d)
+    segment_size : int
+    unit : Spreads, optional
+        In which nearness is measured, if the points are in another unit.
     """
-    spreads = np.einsum("bii->bi", products)
-    # Of columns that are equally wide up to rounding the first, so that the unit of a column settles no tie.
-    column = np.argmax(spreads >= (1 - _EQUALLY_WIDE) * spreads.max(axis=1, keepdims=True), axis=1)
-    found = np.eye(products.shape[1])[column]
-    if products.shape[1] <= _MANY_COLUMNS:
-        variances, directions = np.linalg.eigh(products)
-        wider = variances[:, -1] > _CLEARLY_WIDER * spreads[np.arange(len(column)), column]
-        found[wider] = directions[wider, :, -1]
-    return np.asarray(found)
+    segments, device = TreeSegments.balanced(points, segment_size, unit), current_device()
+    if device is None or len(points) < _MANY_POINTS:
+        return segments
+    points = points if unit is None else unit.scaled(points)
+    starts, stops = segments.boundaries[:-1], segments.boundaries[1:]
+    return np.split(order_by_tree(device, points, starts, stops, widest_directions), stops[:-1])
 
 
 def by_labels(labels: ArrayLike, n: int) -> list[Indices]:

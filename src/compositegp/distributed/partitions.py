@@ -1,6 +1,6 @@
 """Partitions: the rows of a Dask collection, as arrays with segments, on the machine that stores them."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from compositegp.backend import Floats, Indices
-from compositegp.composite import in_spreads, partition
+from compositegp.composite import Spreads, boundaries_of, partition, segments_of_tree
 from compositegp.predictive import IdentityTarget, TargetTransform
 
 _SPLIT_EVERY = 8  # one task adds up this many results
@@ -25,7 +25,7 @@ class Part:
         Which partition.
     X : array of shape (n, d)
     y : array of shape (n,)
-    segments : list of int arrays
+    segments : sequence of int arrays
     n_missing : int
         Rows that were left out because their target is missing.
     """
@@ -33,7 +33,7 @@ class Part:
     number: int
     X: Floats
     y: Floats
-    segments: list[Indices]
+    segments: Sequence[Indices]
     n_missing: int
 
 
@@ -144,7 +144,11 @@ def _from_arrays(
         raise ValueError(
             f"partition {number} has missing or infinite values in column(s) {which}. Drop those rows, or fill them in."
         )
-    segments = partition(in_spreads(points), segment_size, scheme, 0) if len(points) else []
+    segments: Sequence[Indices] = []
+    if len(points) and scheme == "tree":
+        segments = segments_of_tree(points, segment_size, Spreads.of(points))
+    elif len(points):
+        segments = partition(points, segment_size, scheme, 0)
     return Part(number, points, transform.forward(targets), segments, int(np.count_nonzero(~observed)))
 
 
@@ -154,7 +158,7 @@ def summarize(part: Part) -> Summary:
     return Summary(
         len(part.X),
         part.n_missing,
-        np.array([len(indices) for indices in part.segments], dtype=np.intp),
+        np.diff(boundaries_of(part.segments)),
         part.X.min(axis=0) if len(part.X) else np.full(d, np.inf),
         part.X.max(axis=0) if len(part.X) else np.full(d, -np.inf),
     )

@@ -106,8 +106,9 @@ def model_of(estimator: Any, training: Training) -> Model:
         spreads = y.std(axis=0)
         scale = np.where(spreads > 0, spreads, 1.0)
     if given is None:
-        mean = _default_mean(offset, (y - y.mean(axis=0)) / scale) if mean is None else mean
-        kernel = at_scale(default_kernel(training.X.shape[1]), training.X, (y - y.mean(axis=0)) / scale)
+        residuals = (y - y.mean(axis=0)) / scale
+        mean = _default_mean(offset, residuals) if mean is None else mean
+        kernel = at_scale(default_kernel(training.X.shape[1]), training.X, residuals)
     else:
         kernel = clone(given)
     return Model(TargetScale(transform, offset, scale), kernel, in_units_of(as_mean(mean), training.X))

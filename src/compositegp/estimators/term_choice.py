@@ -13,10 +13,12 @@ from compositegp.composite import (
     Composite,
     EarlierPoints,
     Observations,
+    Spreads,
     by_labels,
     check_composite,
     in_spreads,
     partition,
+    segments_of_tree,
 )
 from compositegp.functionals import plain_kernel, plain_points
 from compositegp.kernels import in_length_scales
@@ -74,10 +76,14 @@ class TermChoice:
         return Composite.conditional_blocks(segments, given, numbers)
 
     def source(self, data: Observations, labels: ArrayLike | None, conditioned: bool) -> LocalSegments:
-        """The terms that learning reads."""
+        """The terms that learning reads, made when they are read."""
         if callable(self.segmentation):
             return LocalSegments.checked(data, self._own(data.X, data.kernel), 0)
-        segments = self.segments(plain_points(data.kernel, data.X), None, labels)
+        X = plain_points(data.kernel, data.X)
+        if labels is None and self.segmentation == "tree":
+            segments = segments_of_tree(X, self.segment_size, Spreads.of(X))
+        else:
+            segments = self.segments(X, None, labels)
         return LocalSegments(data, segments, self.conditioning_size if conditioned else 0)
 
     def _own(self, X: Floats, kernel: Kernel) -> Composite:

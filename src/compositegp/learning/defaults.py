@@ -6,6 +6,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, Whi
 from compositegp.backend import Floats
 from compositegp.learning.starting_values import data_scale, starting_kernel
 
+_SAMPLE = 2**16  # points, at least, by which the scale of data is found
+
 
 def default_kernel(n_columns: int) -> Kernel:
     """Matérn 3/2 with one length scale for each column, and noise."""
@@ -17,4 +19,5 @@ def at_scale(kernel: Kernel, X: Floats, residuals: Floats) -> Kernel:
     """A kernel with hyper-parameters of the scale of some data; as it is where the data do not vary."""
     if not np.ptp(residuals, axis=0).any():
         return kernel
-    return starting_kernel(kernel, data_scale(X, residuals.reshape(len(X), -1), [np.arange(len(X))]))
+    some = np.arange(0, len(X), max(1, len(X) // _SAMPLE))
+    return starting_kernel(kernel, data_scale(X, residuals.reshape(len(X), -1), [some]))

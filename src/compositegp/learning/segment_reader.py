@@ -1,5 +1,6 @@
 """The terms that learning reads: a given composite, or made from segments with the present length scales."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -8,7 +9,17 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, IndexSets, Indices
-from compositegp.composite import Composite, EarlierPoints, Observations, Score, in_spreads, partition, total_score
+from compositegp.composite import (
+    Composite,
+    EarlierPoints,
+    Observations,
+    Score,
+    TreeSegments,
+    boundaries_of,
+    in_spreads,
+    partition,
+    total_score,
+)
 from compositegp.validation import check_count, check_segments
 
 _FEWEST_TO_HALVE = 32  # points in the smallest segment
@@ -83,21 +94,21 @@ class LocalSegments:
     Parameters
     ----------
     data : Observations
-    terms : Composite or list of int arrays
+    terms : Composite or sequence of int arrays
         A composite is read as it is. From segments a composite is made: each segment is conditioned on the
         `conditioning_size` nearest points of the segments before it in the list, in the length scales of the kernel.
     conditioning_size : int
     """
 
-    def __init__(self, data: Observations, terms: Composite | list[Indices], conditioning_size: int) -> None:
+    def __init__(self, data: Observations, terms: Composite | Sequence[Indices], conditioning_size: int) -> None:
         self._data = data
         self._size = conditioning_size
         if isinstance(terms, Composite):
             self._composite: Composite | None = terms
-            self.segments: list[Indices] = [part for stack in terms.stacks for part in stack.indices]
+            self.segments: Sequence[Indices] = [part for stack in terms.stacks for part in stack.indices]
         else:
             self.segments = terms
-            self._composite = None if conditioning_size else Composite.of_segments(terms)
+            self._composite = None if conditioning_size else Composite.of_segments(list(terms))
 
     @classmethod
     def checked(cls, data: Observations, terms: Composite | IndexSets, conditioning_size: int) -> "LocalSegments":
@@ -130,7 +141,7 @@ class LocalSegments:
             return float(
                 np.mean([np.count_nonzero(row) for stack in self._composite.stacks for row in stack.row_weights])
             )
-        return float(np.mean([len(part) for part in self.segments]))
+        return float(np.diff(boundaries_of(self.segments)).mean())
 
     @property
     def follow_length_scales(self) -> bool:
@@ -151,13 +162,15 @@ class LocalSegments:
     def halved(self, numbers: Indices) -> "LocalSegments | None":
         """Segments of half the size, number k being those of 2 k and 2 k + 1; None where that saves nothing.
 
-        A pass over the same points takes a quarter of the time. Only halves of the segments in `numbers` are local:
+        A pass over the same points takes a quarter of the time. Only halves of the segments in `numbers` need be local:
         the others serve to be conditioned on. Terms of a user's own stay as they are, and so does a single segment, one
         half of which would be conditioned on the other.
         """
-        smallest = min(len(part) for part in self.segments)
+        smallest = np.diff(boundaries_of(self.segments)).min()
         if self._composite is not None or len(self.segments) == 1 or smallest < _FEWEST_TO_HALVE:
             return None
+        if isinstance(self.segments, TreeSegments):
+            return LocalSegments(self._data, self.segments.halved(), max(1, self._size // 2))
         halves = [half for part in self.segments for half in np.array_split(part, 2)]
         for number in map(int, numbers):
             part = self.segments[number]

@@ -38,6 +38,12 @@ class MeanModel:
     functions: Functions
     coefficients: Basis | Estimated | None
 
+    def same_functions(self, other: "MeanModel") -> bool:
+        """Whether another mean has the same known part and the same basis functions, whatever their coefficients."""
+        constants = [one.known.value for one in (self, other) if isinstance(one.known, Constant)]
+        same_known = np.array_equal(*constants) if len(constants) == 2 else self.known is other.known
+        return same_known and self.functions is other.functions
+
     def columns(self, X: Floats) -> Floats:
         """Basis functions of the points `X`, checked: shape (n, q)."""
         values = np.asarray(self.functions(X), dtype=np.float64)

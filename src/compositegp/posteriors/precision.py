@@ -100,7 +100,7 @@ class Precision:
         width = min(near.shape[1], max(skips) + max(WINDOWS))
         sets = np.concatenate([rows[:, None], near[:, :width]], axis=1)
         noise = self.data.noise[rows]
-        targets = self.data.targets[rows].reshape(len(rows), -1)
+        targets = self.data.targets_of(rows).reshape(len(rows), -1)
 
         def work(part: slice) -> list[Surrounded]:
             columns, pivots = self._whitened(sets[part], itself=True)

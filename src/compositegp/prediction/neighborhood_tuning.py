@@ -216,7 +216,7 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
         variance = np.maximum(found.variance + noise, 1e-12 * total)
         rho, delta = ratios(variance, total, found.surroundings)
-        y = data.targets[rows]
+        y = data.targets_of(rows)
         z = (y - found.mean).reshape(len(rows), -1) / np.sqrt(variance)[:, None]
         t = z.shape[1]
         errors.append(z.ravel())
@@ -267,7 +267,7 @@ def _calibrated_crps(
     rows, _, _, found = parts[0]
     noise = _noise(data, rows)
     factors, family = spread_of(calibration, data.kernel, data.X[rows], found, noise)
-    errors = (data.targets[rows] - found.mean).reshape(len(rows), -1)
+    errors = (data.targets_of(rows) - found.mean).reshape(len(rows), -1)
     total = diagonal(data.kernel, data.X[rows], noise=False) + noise
     scale = np.sqrt(np.maximum(found.variance + noise, 1e-12 * total))[:, None] * factors
     return np.asarray((scale * family.shaped(2).crps(errors / scale)).mean(axis=1))
