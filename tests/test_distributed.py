@@ -1,6 +1,7 @@
 """Data in partitions on a cluster of two worker processes, against the same on one machine."""
 
 import itertools
+import pickle
 import time
 import warnings
 
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from oracles import composite_gp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
@@ -35,7 +37,7 @@ import dask.dataframe as dd
 
 from compositegp.distributed import DistributedGPRegressor
 from compositegp.distributed.partitioned_terms import PartitionedTerms
-from compositegp.distributed.partitions import add_up, parts_of, summarize
+from compositegp.distributed.partitions import KeptTree, add_up, parts_of, summarize
 
 KERNEL = ConstantKernel() * Matern([1.0, 1.0], nu=1.5) + WhiteKernel()
 KNOWN = 1.2 * Matern([0.8, 1.1], nu=1.5) + WhiteKernel(0.05)
@@ -323,6 +325,19 @@ def test_segments_are_those_of_each_partition(table):
         for part in dask.compute(*parts):
             np.testing.assert_array_equal(np.sort(np.concatenate(part.segments)), np.arange(len(part.X)))
             assert max(map(len, part.segments)) <= 64
+
+
+def test_a_search_tree_is_kept_for_one_kernel_and_does_not_travel(table):
+    X = arrays_of(table)[0]
+    kept = KeptTree()
+    tree = kept.of(X, KNOWN)
+    assert kept.of(X, clone(KNOWN)) is tree
+    np.testing.assert_allclose(tree.data, X / [0.8, 1.1])
+    other = kept.of(X, RBF(2.0))
+    np.testing.assert_allclose(other.data, X / 2.0)
+    assert kept.of(X, KNOWN) is not tree
+    assert len(pickle.dumps(kept)) < 200
+    assert pickle.loads(pickle.dumps(kept)).of(X, KNOWN).query(X[3])[1] == 3
 
 
 def test_one_partition_with_one_segment_is_the_exact_gp():

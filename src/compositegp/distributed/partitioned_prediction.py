@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import dask
 import numpy as np
-from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Booleans, Floats, Indices, blas_threads_for, warn_caller
@@ -230,14 +229,14 @@ def reach(part: Part, kernel: Kernel, tests: Floats, size: int) -> Floats:
     """Distance from each test point to the last of its neighbors in a partition; infinite if there are too few."""
     if len(part.X) < size:
         return np.full(len(tests), np.inf)
-    tree = KDTree(in_length_scales(kernel, part.X))
+    tree = part.search.of(part.X, plain_kernel(kernel))
     return np.asarray(tree.query(tests, k=[size])[0][:, 0]) * (1 + 1e-9)
 
 
 def candidates(part: Part, owner: int, kernel: Kernel, tests: Floats, rows: Indices, size: int) -> Candidates:
     """The nearest observations of a partition, for some test points in length scales."""
     count = min(size, len(part.X))
-    distances, near = KDTree(in_length_scales(kernel, part.X)).query(tests, k=[*range(1, count + 1)])
+    distances, near = part.search.of(part.X, plain_kernel(kernel)).query(tests, k=[*range(1, count + 1)])
     return Candidates(rows, distances, part.X[near], part.y[near], owner * _MOST_ROWS + near)
 
 

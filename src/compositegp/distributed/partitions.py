@@ -1,18 +1,43 @@
 """Partitions: the rows of a Dask collection, as arrays with segments, on the machine that stores them."""
 
+import threading
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import dask
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial import KDTree
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Spreads, boundaries_of, partition, segments_of_tree
+from compositegp.kernels import in_length_scales
 from compositegp.predictive import IdentityTarget, TargetTransform
 
 _SPLIT_EVERY = 8  # one task adds up this many results
+
+
+class KeptTree:
+    """The search tree of a part, built when it is first asked for and kept where it was; one kernel at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kernel: Kernel | None = None
+        self._tree: KDTree | None = None
+
+    def of(self, points: Floats, kernel: Kernel) -> KDTree:
+        """The tree of points in the length scales of a kernel; the points are always the same."""
+        with self._lock:
+            if self._tree is None or self._kernel != kernel:
+                self._tree = KDTree(in_length_scales(kernel, points), balanced_tree=False)
+                self._kernel = kernel
+            return self._tree
+
+    def __reduce__(self) -> tuple[type["KeptTree"], tuple[()]]:
+        """Nothing travels: the tree is built anew elsewhere."""
+        return KeptTree, ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +53,7 @@ class Part:
     segments : sequence of int arrays
     n_missing : int
         Rows that were left out because their target is missing.
+    search : KeptTree
     """
 
     number: int
@@ -35,6 +61,7 @@ class Part:
     y: Floats
     segments: Sequence[Indices]
     n_missing: int
+    search: KeptTree = field(default_factory=KeptTree, repr=False)
 
 
 class Summary(NamedTuple):

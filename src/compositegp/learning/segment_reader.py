@@ -108,7 +108,8 @@ class LocalSegments:
             self.segments: Sequence[Indices] = [part for stack in terms.stacks for part in stack.indices]
         else:
             self.segments = terms
-            self._composite = None if conditioning_size else Composite.of_segments(list(terms))
+            made_when_read = conditioning_size or isinstance(terms, TreeSegments)
+            self._composite = None if made_when_read else Composite.of_segments(list(terms))
 
     @classmethod
     def checked(cls, data: Observations, terms: Composite | IndexSets, conditioning_size: int) -> "LocalSegments":
@@ -146,7 +147,7 @@ class LocalSegments:
     @property
     def follow_length_scales(self) -> bool:
         """Whether the terms depend on the kernel."""
-        return self._composite is None
+        return self._composite is None and self._size > 0
 
     @cached_property
     def _earlier(self) -> EarlierPoints:
@@ -167,7 +168,7 @@ class LocalSegments:
         half of which would be conditioned on the other.
         """
         smallest = np.diff(boundaries_of(self.segments)).min()
-        if self._composite is not None or len(self.segments) == 1 or smallest < _FEWEST_TO_HALVE:
+        if not self.follow_length_scales or len(self.segments) == 1 or smallest < _FEWEST_TO_HALVE:
             return None
         if isinstance(self.segments, TreeSegments):
             return LocalSegments(self._data, self.segments.halved(), max(1, self._size // 2))
@@ -187,5 +188,5 @@ class LocalSegments:
         if self._composite is not None:
             return self._composite.take(numbers)
         chosen = np.sort(numbers)
-        given = self._earlier.of(chosen, kernel)
+        given = self._earlier.of(chosen, kernel) if self._size else [np.arange(0)] * len(chosen)
         return Composite.conditional_blocks([self.segments[number] for number in chosen], given, chosen)
