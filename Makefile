@@ -68,17 +68,19 @@ docs-setup: .venv/.docs-ready
 	$(PIP) --editable '.[docs]'
 	touch .venv/.docs-ready
 
-# A wheel and an archive of the sources, and a test of the wheel in an environment with the core dependencies alone.
+# A wheel and an archive of the sources, a check of what a package index would show of them, and a test of the wheel
+# in an environment with the core dependencies alone.
 dist: dist-setup
 	rm -rf dist out/clean
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv out/clean
 	out/clean/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	out/clean/bin/python tests/smoke.py
 
 dist-setup: .venv/.dist-ready
 .venv/.dist-ready: $(READY)
-	$(PIP) build
+	$(PIP) build twine
 	touch .venv/.dist-ready
 
 # Statistical and large tests, and with COMPOSITEGP_DATA the paper's whole run.

@@ -196,9 +196,9 @@ def terms(arguments: argparse.Namespace) -> None:
             print_profile("test points", lambda: nearest(TRUTH, X, y, Z, n_neighbors=k))
         report_batch = current_device().batch_elements // n**2
     few = Composite.marginal(segments[: arguments.processor])
-    total_score(data, few, NO_COEFFICIENTS)
+    total_score(data, few, NO_COEFFICIENTS, n_jobs=1)
     began = time.perf_counter()
-    expected = total_score(data, few, NO_COEFFICIENTS)
+    expected = total_score(data, few, NO_COEFFICIENTS, n_jobs=1)
     processor = (time.perf_counter() - began) * b / arguments.processor
     with use_device(arguments.device):
         found = total_score(data, few, NO_COEFFICIENTS)

@@ -14,7 +14,7 @@ from compositegp.forecasting import CompositeGPForecaster, Season
 from compositegp.paper import Model, choices, forecast_day, learn_model, nox
 from compositegp.paper.nox_claims import author_case
 from compositegp.paper.nox_data_claims import day_claims, span_claim
-from compositegp.paper.nox_forecasts import shipped_default
+from compositegp.paper.nox_forecasts import in_weeks, shipped_default
 from compositegp.paper.nox_kernel import kernel_of
 from compositegp.paper.nox_study import _weights, origins_of
 
@@ -99,7 +99,9 @@ def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, learned, t
     verdicts = {claim.text: claim.holds for claim in experiment.claims if not claim.timed}
     for kind, predictor in itertools.product(("profile", "constant"), ("median", "mean")):
         errors = table[table["mean"] == kind].set_index("method")[f"RMSE of {predictor}"]
-        cgp, sgp = (errors[[f"{name} {size} weeks" for size in (1, 2, 5)]].to_numpy() for name in ("CGP", "FITC"))
+        cgp, sgp = (
+            errors[[f"{name} {in_weeks(size)}" for size in (1, 2, 5)]].to_numpy() for name in ("CGP", "FITC")
+        )
         case = f": essingeleden, {kind} as mean, RMSE of the {predictor}"
         assert verdicts["the GP is the lower bound of CGP and SGP" + case] == (errors["GP"] <= min(*cgp, *sgp))
         assert verdicts["larger segments and more inducing points reduce the RMSE" + case] == (

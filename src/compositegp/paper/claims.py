@@ -11,6 +11,16 @@ from compositegp.storage import write_atomically
 FIGURES = "figures"
 """The folder of pictures, inside the folder of a report."""
 
+_METHODS = (
+    "- **GP**: the exact Gaussian process of all the observations.",
+    "- **CGP**, the paper's composite GP: the observations in segments, an exact GP for each, and their evidence about "
+    "the test points added up.",
+    "- **SGP**, a sparse GP: the observations speak about the values at a few inducing points alone, and the test "
+    "points are predicted from those.",
+    "- **FITC** (fully independent training conditional): the SGP that is computed here, in which the observations are "
+    "independent of each other once the values at the inducing points are given.",
+)
+
 VERDICT_COLUMNS = ("experiment", "claim", "verdict", "timed")
 
 
@@ -118,6 +128,8 @@ def markdown(experiments: Sequence[Experiment], command: str, cores: int) -> str
         "# The paper's experiments, reproduced",
         "",
         f"Printed by `{command}` in {sum(each.seconds for each in experiments):.0f} s on {cores} core(s): {times}.",
+        "",
+        *_METHODS,
         "",
         f"Of {len(own)} rows with claims of the paper {sum(claim.holds for claim in own)} agree. Each row states the "
         "rule of its verdict. Rows that begin with “(not in the paper)” are about this library. The CSV files that the "

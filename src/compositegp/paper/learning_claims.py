@@ -2,18 +2,18 @@
 
 from typing import Any
 
-import numpy as np
-
 from compositegp.backend import Floats
 from compositegp.paper.claims import Claim
 from compositegp.paper.misspecification import COUNT, SIZE, JointModel
+from compositegp.paper.monotone import apart, falls, grows, not_falling, not_growing
 
 NAMES = ("α", "θ")
 
 
 def segment_claims(rows: list[tuple[Any, ...]]) -> list[Claim]:
     """Verdicts about estimates of single segments: rows (N_k, segments, error of α̂_k, of θ̂_k, of Ĵ_k)."""
-    sizes = _sizes(row[0] for row in rows)
+    numbers = [row[0] for row in rows]
+    sizes = _sizes(numbers)
     errors = {name: [row[2 + i] for row in rows] for i, name in enumerate(NAMES)}
     informations = [row[4] for row in rows]
     return [
@@ -21,14 +21,16 @@ def segment_claims(rows: list[tuple[Any, ...]]) -> list[Claim]:
             "the accuracy of a segment's estimate improves as N_k becomes larger",
             "over all segments, the root mean squared error of both parameters falls from each N_k to the next",
             f"{sizes}: {_of_parameters(errors)}",
-            all(map(_falls, errors.values())),
+            all(map(falls, errors.values())),
+            _exceptions(numbers, errors),
         ),
         Claim(
             "the accuracy of a segment's Fisher information Ĵ_k improves as N_k becomes larger",
             "over all segments, the relative error of J at the estimate falls from each N_k to the next (root mean "
             "square, in the norm in which J at the truth is the identity)",
             f"{sizes}: {_percents(informations)}",
-            _falls(informations),
+            falls(informations),
+            not_falling(numbers, informations),
         ),
     ]
 
@@ -41,29 +43,33 @@ def average_claims(rows: list[tuple[Any, ...]], full: float) -> list[Claim]:
     of = {name: [row for row in rows if row[1] == name] for name in NAMES}
     errors = {name: [row[2] for row in found] for name, found in of.items()}
     biases = {name: [abs(row[3]) for row in found] for name, found in of.items()}
+    spreads = {name: [row[4] for row in found] for name, found in of.items()}
     seconds = [row[-1] for row in of[NAMES[0]]]
     last, ratios = rows[-2:], [row[6] for row in rows[-2:]]
-    sizes = _sizes(row[0] for row in of[NAMES[0]])
+    numbers = [row[0] for row in of[NAMES[0]]]
+    sizes = _sizes(numbers)
     return [
         Claim(
             "the accuracy of the weighted average improves with them",
             "its root mean squared error falls from each N_k to the next, for both parameters",
             f"{sizes}: {_of_parameters(errors)}",
-            all(map(_falls, errors.values())),
-            "the spread over series is larger than the bias, and does not depend on N_k",
+            all(map(falls, errors.values())),
+            f"{_exceptions(numbers, errors)}; biases are {_of_parameters(biases)}, the spread over series is "
+            f"{_of_parameters(spreads)}",
         ),
         Claim(
             "(not in the paper) the bias of the weighted average falls with N_k",
             "from each N_k to the next, for both parameters",
             f"{sizes}: {_of_parameters(biases)}",
-            all(map(_falls, biases.values())),
+            all(map(falls, biases.values())),
+            _exceptions(numbers, biases),
         ),
         Claim(
             "there is a trade-off between accuracy and computational cost",
             "the seconds grow from each N_k to the next",
-            f"{sizes}: " + ", ".join(f"{took:.2f} s" for took in seconds),
-            _falls([-took for took in seconds]),
-            "many small segments cost more than few large ones here",
+            f"{sizes}: " + ", ".join(f"{took} s" for took in apart(seconds)),
+            grows(seconds),
+            not_growing(numbers, seconds),
             timed=True,
         ),
         Claim(
@@ -101,11 +107,12 @@ def robustness_claim(right: JointModel, wrong: JointModel) -> Claim:
     )
 
 
-def _falls(values: list[float]) -> bool:
-    return bool(np.diff(values).max() < 0)
+def _exceptions(sizes: list[int], values: dict[str, list[float]]) -> str:
+    """Where parameters do not fall."""
+    return "; ".join(f"{name}: {not_falling(sizes, found)}" for name, found in values.items() if not falls(found))
 
 
-def _sizes(sizes: Any) -> str:
+def _sizes(sizes: list[int]) -> str:
     return "N_k = " + ", ".join(map(str, sizes))
 
 
@@ -114,7 +121,7 @@ def _of_parameters(values: dict[str, list[float]]) -> str:
 
 
 def _percents(values: list[float]) -> str:
-    return ", ".join(f"{value:.3%}" for value in values)
+    return ", ".join(f"{text}%" for text in apart([100 * value for value in values], 3))
 
 
 def _each(values: Floats) -> str:

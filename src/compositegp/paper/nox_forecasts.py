@@ -16,6 +16,17 @@ DEFAULT = "CompositeGPForecaster()"
 COLUMNS = ("method", "RMSE of mean", "RMSE of median", "MAE of median", "CRPS", "coverage 95 %", "seconds")
 
 
+def in_weeks(size: int) -> str:
+    """A size in words.
+
+    Examples
+    --------
+    >>> in_weeks(1), in_weeks(5)
+    ('1 week', '5 weeks')
+    """
+    return f"{size} week" if size == 1 else f"{size} weeks"
+
+
 class Forecasts(NamedTuple):
     """Forecasts of a method for the hours of all days, arrays of shape (n,), and the seconds of one prediction."""
 

@@ -13,7 +13,7 @@ from compositegp.analysis import predictor
 from compositegp.backend import Floats
 from compositegp.composite import Composite, Observations, conditioning_sets, segment
 from compositegp.kernels import diagonal, gram
-from compositegp.paper.nox_forecasts import DAY, Forecasts
+from compositegp.paper.nox_forecasts import DAY, Forecasts, in_weeks
 from compositegp.paper.nox_model import FIRST, WEEK, Model, hours_of
 from compositegp.posteriors import posterior
 from compositegp.predictive import LogTarget, PredictiveDistribution
@@ -46,20 +46,20 @@ def choices(X: Floats, weeks: int) -> Iterator[Choice]:
     Examples
     --------
     >>> print(*(choice.name for choice in choices(np.arange(2.0 * WEEK)[:, None], 2)), sep=", ")
-    GP, CGP 1 weeks, FITC 1 weeks
+    GP, CGP 1 week, FITC 1 week
     """
     yield Choice("GP", None)
     n = len(X)
     sizes = [size for size in (1, 2, 5, 10, 25) if size <= weeks // 2]
     for size in sizes:
-        yield Choice(f"CGP {size} weeks", Composite.marginal(segment(X, size * WEEK, "sequential")))
+        yield Choice(f"CGP {in_weeks(size)}", Composite.marginal(segment(X, size * WEEK, "sequential")))
     for size in sizes:
-        yield Choice(f"FITC {size} weeks", Composite.pointwise(n), X[-size * WEEK :])
+        yield Choice(f"FITC {in_weeks(size)}", Composite.pointwise(n), X[-size * WEEK :])
     for size, given in ((1, 2), (5, 5)):
         if (size + given) * WEEK < n:
             newest_first = segment(X, size * WEEK, "sequential")[::-1]
             sets = conditioning_sets(X, newest_first, given * WEEK)
-            yield Choice(f"conditional {size} weeks given {given}", Composite.conditional(newest_first, sets))
+            yield Choice(f"conditional {in_weeks(size)} given {given}", Composite.conditional(newest_first, sets))
 
 
 def study(

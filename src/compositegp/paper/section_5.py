@@ -237,10 +237,13 @@ def _remarks(reports: dict[str, Report]) -> list[Claim]:
     wrong = [name for name, same in consistent.items() if not same]
     why = ""
     if wrong:
-        found = reports[wrong[0]]
+        found, redundant = reports[wrong[0]], differences[wrong[0]] < 0
+        kind, than, confidence = (
+            ("redundant", "not more", "under") if redundant else ("synergistic", "more", "over")
+        )
         why = (
-            f"“{wrong[0]}” is redundant by Σ I, but its CGP gains {found.information_composite:.2f} nats, less than "
-            f"the exact {found.information_exact:.2f}: it is under-confident"
+            f"“{wrong[0]}” is {kind} by Σ I, but its CGP gains {found.information_composite:.2f} nats, {than} than "
+            f"the exact {found.information_exact:.2f}: it is {confidence}-confident"
         )
     return [
         Claim(
