@@ -154,10 +154,10 @@ def partitions(sizes: tuple[int, ...]) -> None:
             options = {"segment_size": 512, "conditioning_size": 0, "prediction": Nearest(256)}
             model = DistributedGPRegressor(kernel, **options)
             steps = {
-                "read, segment": lambda frame=frame, options=options: (  # its partitions are dropped at once
+                "read": lambda frame=frame, options=options: (  # its partitions are dropped at once
                     DistributedGPRegressor(kernel, learning=None, **options).fit(frame, target="y")
                 ),
-                "read, segment, learn": lambda model=model, frame=frame: model.fit(frame, target="y"),
+                "read, learn": lambda model=model, frame=frame: model.fit(frame, target="y"),
                 "predict by the nearest 256": lambda model=model, Z=Z: model.predict(Z, return_std=True),
                 "predict by the composite": lambda model=model, Z=Z: model.set_params(
                     prediction=CompositeSum()
