@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from compositegp import CompositeGPRegressor, Estimated, Nearest, nearest
 from compositegp.composite import Composite, Observations, factor_stacks
 from compositegp.means import NormalEquations, fit_random_effects
-from compositegp.posteriors import NearestPredictor, Precision, predict_prefixes
+from compositegp.posteriors import NearestPredictor, Neighbors, Precision, predict_prefixes
 from compositegp.posteriors.local_kriging import _Sharing
 from compositegp.prediction.neighborhood_tuning import NeighborCurve, exact_held_out_predictions
 from compositegp.predictive import Calibration
@@ -24,7 +24,7 @@ def test_every_prefix_of_one_factorisation_is_a_prediction(rng, mean):
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=300)
     data = Observations.checked(KERNEL, X, y, mean=mean, noise_variance=None)
     rows = np.arange(5)
-    sets = NearestPredictor(data).around(rows, 0, 60, None)
+    sets = NearestPredictor(data).around(rows, 0, Neighbors(60), None)
     for skip, found in zip((0, 8, 30), predict_prefixes(data, sets, rows, (0, 8, 30)), strict=True):
         for row in rows:
             kept = sets[row][: 60 - skip]  # the farthest first: the nearest are left out
@@ -38,12 +38,12 @@ def test_held_out_sets_are_the_nearest_others_by_brute_force(rng):
     data = Observations.checked(KERNEL, X, np.zeros(83), mean=None, noise_variance=None)
     rows = np.array([0, 7, 80, 81, 82])
     scaled = X / [1.0, 1.5]
-    for skip in (0, 5):
-        sets = NearestPredictor(data).around(rows, skip, 20, None)
+    for skip, neighbors in ((0, Neighbors(20)), (5, Neighbors(20)), (0, Neighbors(6, 4)), (3, Neighbors(6, 4))):
+        sets = NearestPredictor(data).around(rows, skip, neighbors, None)
         for row, found in zip(rows, sets, strict=True):
             assert row not in found
             distances = np.sqrt(((scaled - scaled[row]) ** 2).sum(axis=1))
-            expected = np.sort(np.delete(distances, row))[skip : skip + 20]
+            expected = np.sort(np.delete(distances, row))[skip + neighbors.ranks(82 - skip)]
             np.testing.assert_allclose(distances[found][::-1], expected, rtol=1e-12, atol=1e-12)
 
 
@@ -53,7 +53,7 @@ def test_a_neighborhood_shared_by_a_group_is_close_to_that_of_each_point(rng):
     data = Observations.checked(KERNEL, X, y, mean=None, noise_variance=None)
     Z = rng.uniform(1, 1.3, size=(16, 2))
     search = NearestPredictor(data)
-    together, alone = (search.predict_surrounded(Z, 256, size).surroundings for size in (16, 1))
+    together, alone = (search.predict_surrounded(Z, Neighbors(256), size).surroundings for size in (16, 1))
     np.testing.assert_allclose(together.scales, alone.scales, rtol=0, atol=0.35)
     np.testing.assert_allclose(together.log_variance, alone.log_variance, rtol=0, atol=0.1)
 
@@ -284,7 +284,7 @@ def test_the_inverse_of_one_covariance_leaves_out_any_number_of_neighbors(rng, m
     (factored,) = factor_stacks(data, Composite.full(200))
     precision = Precision.of(data, factored)
     rows, search = np.arange(5), NearestPredictor(data)
-    sets = search.around(rows, 0, 199, None)
+    sets = search.around(rows, 0, Neighbors(199), None)
     if (
         mean != "linear"
     ):  # whose coefficients are learned from all the data by the one, without the point by the other
@@ -294,7 +294,7 @@ def test_the_inverse_of_one_covariance_leaves_out_any_number_of_neighbors(rng, m
             np.testing.assert_allclose(one.variance, other.variance, rtol=0, atol=1e-9)
             np.testing.assert_allclose(one.surroundings.scales, other.surroundings.scales, rtol=0, atol=1e-9)
     Z = rng.uniform(0, 5, size=(4, 2))
-    around = search.predict_surrounded(Z, 200, 1).surroundings
+    around = search.predict_surrounded(Z, Neighbors(200), 1).surroundings
     np.testing.assert_allclose(
         precision.around(search.nearest(Z, 128, None)).scales, around.scales, rtol=0, atol=1e-9
     )
@@ -322,7 +322,7 @@ def test_in_many_columns_neighbors_are_shared_where_that_costs_little(rng):
     assert search.shared(near[:50], 128) == (1, 128)  # too few to try
     rough = NearestPredictor(data.with_kernel(Matern(np.full(6, 0.05), nu=0.5) + WhiteKernel(1e-6)))
     assert rough.shared(X[:400], 32) == (1, 32)
-    alone, shared = search.predict(near, 128, 1), search.predict(near, 128, None)
+    alone, shared = (search.predict(near, Neighbors(128), size) for size in (1, None))
     np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.2)
 
 
@@ -332,7 +332,8 @@ def test_a_test_point_whose_own_neighbors_its_group_lacks_is_predicted_alone(rng
     data = Observations.checked(Matern(np.full(10, 3.0), nu=1.5), X, y, mean=None, noise_variance=1e-4)
     search = NearestPredictor(data)
     Z = X[:300] + 1e-3  # a group of these lies far apart, and each has a neighbor of its own
-    alone, shared = (search._predict(Z, 64, _Sharing(size, 64, np.inf), None, False) for size in (1, 8))
+    few = Neighbors(64)
+    alone, shared = (search._predict(Z, few, _Sharing(size, few, np.inf), None, False) for size in (1, 8))
     np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.02)
 
 
@@ -341,11 +342,11 @@ def test_a_group_of_many_columns_is_predicted_from_the_observations_nearest_to_i
     y = np.sin(3 * X).sum(axis=1) + 0.1 * rng.normal(size=600)
     kernel = Matern(np.full(6, 1.5), nu=2.5)
     data = Observations.checked(kernel + WhiteKernel(0.01), X, y, mean=None, noise_variance=None)
-    sharing = _Sharing(8, 90, np.inf)
+    sharing = _Sharing(8, Neighbors(90), np.inf)
     search = NearestPredictor(data)
-    found = search._predict(Z, 60, sharing, None, False)
+    found = search._predict(Z, Neighbors(60), sharing, None, False)
     rows = []
-    for tasks in search._tasks(Z, 60, sharing, None):
+    for tasks in search._tasks(Z, Neighbors(60), sharing, None):
         for own, sets in tasks:
             assert sets.shape[1] == (60 if own.shape[1] == 1 else 90)
             for group, near in zip(own, sets, strict=True):

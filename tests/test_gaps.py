@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from compositegp import CompositeGPRegressor, Nearest
 from compositegp.composite import Observations
 from compositegp.learning import LocalSegments
-from compositegp.posteriors import NearestPredictor, around_in_gaps, gap_terms
+from compositegp.posteriors import NearestPredictor, Neighbors, around_in_gaps, gap_terms
 from compositegp.simulate import stationary_field
 from compositegp.spatial import fill, learn_raster
 from compositegp.spatial.grid import grid_of
@@ -44,22 +44,23 @@ def search_of(X, y=None):
     return NearestPredictor(Observations.checked(kernel, X, y, mean=None, noise_variance=None))
 
 
-def test_what_is_left_around_a_gap_is_found_by_brute_force(discs):
+@pytest.mark.parametrize("neighbors", [Neighbors(20), Neighbors(15, 5)])
+def test_what_is_left_around_a_gap_is_found_by_brute_force(discs, neighbors):
     rows = np.arange(0, 1500, 25)
-    kept, skipped, sets = around_in_gaps(search_of(discs.X), discs, rows, 20, None)
+    kept, skipped, sets = around_in_gaps(search_of(discs.X), discs, rows, neighbors, None)
     np.testing.assert_array_equal(kept, np.arange(len(rows)))
     for row, count, found in zip(rows, skipped, sets, strict=True):
         distances = np.linalg.norm(discs.X - discs.X[row], axis=1)
         order = np.argsort(distances)[1:]
         free = distances[order] >= discs.radii[row]
-        np.testing.assert_array_equal(found, order[free][:20][::-1])
+        np.testing.assert_array_equal(found, order[free][neighbors.ranks(1499)][::-1])
         assert count == np.argmax(free)
 
 
 def test_rows_without_enough_around_them_are_left_out(discs):
     discs.radii[:] = 0.0
     discs.radii[7] = 100.0
-    kept, _, sets = around_in_gaps(search_of(discs.X), discs, np.array([3, 7, 11]), 20, None)
+    kept, _, sets = around_in_gaps(search_of(discs.X), discs, np.array([3, 7, 11]), Neighbors(20), None)
     np.testing.assert_array_equal(kept, [0, 2])
     assert sets.shape == (2, 20)
 

@@ -3,13 +3,15 @@
 import joblib
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from oracles import exact_gp
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 from test_means import linear, universal_kriging
 
 from compositegp import Composite, Estimated, nearest, posterior
 from compositegp.composite import Observations
-from compositegp.posteriors import NearestPredictor
+from compositegp.posteriors import NearestPredictor, Neighbors
 
 KERNEL = 1.5 * Matern([0.5, 2.0], nu=1.5) + WhiteKernel(0.2)
 
@@ -57,14 +59,62 @@ def test_points_share_observations_only_where_that_costs_next_to_nothing(rng):
     X, Z, kernel = places[~missing], places[missing], Matern(2.0, nu=0.5) + WhiteKernel(0.01)
     data = Observations.checked(kernel, X, np.sin(X).sum(axis=1), mean=None, noise_variance=None)
     predictor = NearestPredictor(data)
-    alone, shared = (predictor.predict(Z, 256, size).variance + 0.01 for size in (1, None))
+    alone, shared = (predictor.predict(Z, Neighbors(256), size).variance + 0.01 for size in (1, None))
     losses = 0.5 * np.log(shared / alone)
     assert losses.mean() < 2e-3
     assert losses.max() < 0.08
-    tasks = predictor._tasks(Z, 256, predictor._sharing(Z, 256, None, None), None)
+    tasks = predictor._tasks(Z, Neighbors(256), predictor._sharing(Z, Neighbors(256), None, None), None)
     groups = [group for some in tasks for own, _ in some for group in own]
     assert sorted(np.concatenate(groups)) == list(range(len(Z)))
     assert len(groups) < len(Z) / 8
+
+
+@given(near=st.integers(0, 40), far=st.integers(0, 40), n=st.integers(1, 600))
+def test_ranks_are_the_nearest_and_some_that_thin_out(near, far, n):
+    assume(near + far > 0)
+    ranks = Neighbors(near, far).ranks(n)
+    assert len(ranks) == min(near + far, n)
+    assert (np.diff(ranks) > 0).all()
+    np.testing.assert_array_equal(ranks[: min(near, n)], np.arange(min(near, n)))
+    assert ranks[-1] < min(n, max(8 * (near + far), 1))
+
+
+@pytest.mark.parametrize("group_size", [1, 6, None])
+def test_far_neighbors_are_taken_by_their_rank(rng, group_size):
+    """Against the exact Gaussian process given the observations that brute force finds for each group."""
+    X, Z = rng.uniform(0, 9, size=(700, 2)), rng.uniform(0, 9, size=(40, 2))
+    y = np.sin(X).sum(axis=1)
+    predictor = NearestPredictor(Observations.checked(KERNEL, X, y, mean=None, noise_variance=None))
+    neighbors = Neighbors(30, 10)
+    found = predictor.predict(Z, neighbors, group_size)
+    scaled, tests = X / [0.5, 2.0], Z / [0.5, 2.0]
+    tasks = predictor._tasks(Z, neighbors, predictor._sharing(Z, neighbors, group_size, None), None)
+    largest = 0
+    for own, sets in (task for some in tasks for task in some):
+        for group, near in zip(own, sets, strict=True):
+            largest = max(largest, len(group))
+            distances = np.linalg.norm(scaled[:, None] - tests[group], axis=2).min(axis=1)
+            assert set(near[-20:]) <= set(np.argsort(distances)[:30])  # the nearest of a group are among its own
+            if len(group) == 1:
+                np.testing.assert_array_equal(near[::-1], np.argsort(distances)[neighbors.ranks(700)])
+            mean, covariance = exact_gp(KERNEL, X[near], y[near], Z[group])
+            np.testing.assert_allclose(found.mean[group], mean, rtol=0, atol=1e-8)
+            np.testing.assert_allclose(found.variance[group], np.diag(covariance), rtol=0, atol=1e-8)
+    assert (largest > 1) == (group_size != 1)
+
+
+def test_in_a_wide_gap_some_far_observations_say_more_than_as_many_near_ones(rng):
+    """A field with a short and a long range, and a hole in the middle: expected log score."""
+    X = rng.uniform(-30, 30, size=(6000, 2))
+    X = X[np.linalg.norm(X, axis=1) > 10]
+    kernel = 0.3 * Matern(1.0, nu=1.5) + Matern(60.0, nu=0.5) + WhiteKernel(0.01)
+    predictor = NearestPredictor(Observations.checked(kernel, X, X[:, 0], mean=None, noise_variance=None))
+    Z = rng.uniform(-5, 5, size=(30, 2))
+    nearest_alone, spread, twice = (
+        0.5 * np.log(predictor.predict(Z, neighbors, 1).variance).mean()
+        for neighbors in (Neighbors(128), Neighbors.spread(128), Neighbors(256))
+    )
+    assert nearest_alone - spread > 0.7 * (nearest_alone - twice) > 0
 
 
 def test_estimated_coefficients_are_universal_kriging(problem):
@@ -85,11 +135,14 @@ def test_means_alone_are_the_means_of_marginals(problem, rng, mean, group_size):
     if mean == "estimated":
         mean = Estimated("linear", rng.normal(size=(3, 2)), np.eye(3))
     predictor = NearestPredictor(Observations.checked(KERNEL, X, targets, mean=mean, noise_variance=noise))
-    found = predictor.means(Z, 20, group_size)
-    np.testing.assert_allclose(found, predictor.predict(Z, 20, group_size).mean, rtol=0, atol=1e-10)
+    found = predictor.means(Z, Neighbors(20), group_size)
+    np.testing.assert_allclose(found, predictor.predict(Z, Neighbors(20), group_size).mean, rtol=0, atol=1e-10)
     if mean is None:
         np.testing.assert_allclose(
-            predictor.means(Z, 150, group_size)[:, 0], exact_gp(KERNEL, X, y, Z, noise)[0], rtol=0, atol=1e-8
+            predictor.means(Z, Neighbors(150), group_size)[:, 0],
+            exact_gp(KERNEL, X, y, Z, noise)[0],
+            rtol=0,
+            atol=1e-8,
         )
 
 

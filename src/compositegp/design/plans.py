@@ -19,7 +19,7 @@ from compositegp.composite import (
     segment,
 )
 from compositegp.kernels import in_length_scales
-from compositegp.posteriors import NearestPredictor, default_group_size
+from compositegp.posteriors import NearestPredictor, Neighbors, default_group_size
 from compositegp.prediction import CompositeSum, Nearest
 
 
@@ -213,7 +213,7 @@ class Clock:
         tree = time.perf_counter() - began
         groups = segment(self._Z, self._shared, kernel=self._data.kernel)[:8]
         Z = self._Z[np.concatenate(groups)]
-        return tree, _best(lambda: predictor.predict(Z, size, self._shared)) / len(groups)
+        return tree, _best(lambda: predictor.predict(Z, Neighbors(size), self._shared)) / len(groups)
 
 
 def _best(function: Callable[[], object], repeats: int = 3) -> float:

@@ -11,7 +11,7 @@ from compositegp.analysis import actual_mse, neighborhood, observed_covariance, 
 from compositegp.backend import Floats, Indices, RandomState
 from compositegp.composite import SCHEMES, Composite, Observations, segment
 from compositegp.design.plans import Clock, Plan, flops, local_composite, possible_plans
-from compositegp.posteriors import NearestPredictor, default_group_size
+from compositegp.posteriors import NearestPredictor, Neighbors, default_group_size
 from compositegp.validation import check_count
 
 
@@ -227,7 +227,7 @@ class _Place:
         """Mean squared errors of a plan at each test point, and the variances that it claims."""
         if plan.prediction == "nearest":  # an exact GP on its neighbors, whose claimed variance is its actual error
             shared = default_group_size(self._Z.shape[1])
-            variance = NearestPredictor(self._here).predict(self._Z, plan.n_neighbors, shared).variance
+            variance = NearestPredictor(self._here).predict(self._Z, Neighbors(plan.n_neighbors), shared).variance
             return variance, variance
         found = predictor(self._here, self._Z, local_composite(self._data, plan, segments, self._near), None)
         return actual_mse(self._here, self._Z, found.coefficients, self._covariance), found.claimed_variance

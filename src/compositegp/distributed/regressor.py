@@ -300,7 +300,7 @@ class DistributedGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mis
             data = Observations.of(model.kernel, model.mean, points, targets, None)
             fitted = FittedTerms(data, self._given_mean, lambda: [], lambda _: Composite.full(len(points)))
             heavy_tails = isinstance(self._transform, IdentityTarget)
-            found = method.tune(fitted, heavy_tails=heavy_tails, n_jobs=None)
+            found = method.tune(fitted, heavy_tails=heavy_tails, n_jobs=None, spread=False)
             size = N_NEIGHBORS if method.n_neighbors == "auto" else int(method.n_neighbors)
             if found is None:
                 found = NeighborhoodTuning(size)

@@ -25,6 +25,7 @@ from compositegp.posteriors.local_kriging import (
     nearest,
 )
 from compositegp.posteriors.neighbor_search import FEWEST_NEAR, NeighborSearch
+from compositegp.posteriors.neighbors import Neighbors
 from compositegp.posteriors.precision import Precision
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded
 
@@ -42,6 +43,7 @@ __all__ = [
     "NearestPredictor",
     "NeighborSearch",
     "Neighborhood",
+    "Neighbors",
     "Precision",
     "Surrounded",
     "Whitened",

@@ -29,8 +29,21 @@ from compositegp.posteriors.block_coefficients import (
 )
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 
-TASK_BLOCKS = 16
-"""Blocks in one parallel task: found by benchmarks/estimator.py, and by benchmarks/scale.py profile."""
+_TASK_BLOCKS = 16  # blocks in one parallel task, at most: benchmarks/estimator.py, and benchmarks/scale.py profile
+_TASK_ELEMENTS = (
+    2**20
+)  # matrix elements of one parallel task, about: few large blocks, so that threads end together
+
+
+def task_blocks(n: int) -> int:
+    """Blocks of n observations in one parallel task.
+
+    Examples
+    --------
+    >>> task_blocks(64), task_blocks(512), task_blocks(2048)
+    (16, 4, 1)
+    """
+    return max(1, min(_TASK_BLOCKS, _TASK_ELEMENTS // n**2))
 
 
 def stack_of(sets: Any) -> Stack:
@@ -195,7 +208,7 @@ def predict_prefixes(
     -------
     list of Surrounded, one for each K
     """
-    step = TASK_BLOCKS if current_device() is None else len(rows)
+    step = task_blocks(sets.shape[1]) if current_device() is None else len(rows)
     tasks = (
         (_prefixes, (data.take(near.ravel()), blocks_in_a_row(*near.shape), data.X[own, None], skips))
         for own, near in (
@@ -228,7 +241,7 @@ def _prefixes(data: Observations, stack: Stack, Z: Floats, skips: tuple[int, ...
 
 def normal_equations(data: Observations, sets: Any, *, n_jobs: int | None = None) -> NormalEquations:
     """Normal equations of the mean's coefficients in each of some sets of observations (m, n): (m, q, q), (m, q, t)."""
-    step = TASK_BLOCKS if current_device() is None else len(sets)
+    step = task_blocks(sets.shape[1]) if current_device() is None else len(sets)
     tasks = (
         (_normal, (data.take(near.ravel()), blocks_in_a_row(*near.shape)))
         for near in (sets[start : start + step] for start in range(0, len(sets), step))

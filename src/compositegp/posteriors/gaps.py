@@ -14,6 +14,7 @@ import numpy as np
 from compositegp.backend import Booleans, Indices
 from compositegp.composite import Composite
 from compositegp.posteriors.local_kriging import NearestPredictor
+from compositegp.posteriors.neighbors import Neighbors
 
 _MORE = 4  # times as many of the nearest are looked at, where a gap hides too many
 _MOST = 128  # nearest observations that are looked at, at most, for each one that is wanted
@@ -42,7 +43,7 @@ class Gaps(Protocol):
 
 
 def around_in_gaps(
-    search: NearestPredictor, gaps: Gaps, rows: Indices, size: int, n_jobs: int | None
+    search: NearestPredictor, gaps: Gaps, rows: Indices, neighbors: Neighbors, n_jobs: int | None
 ) -> tuple[Indices, Indices, Any]:
     """Observations around some of the observations, each without those that its gap hides.
 
@@ -51,7 +52,7 @@ def around_in_gaps(
     search : NearestPredictor
     gaps : Gaps
     rows : int array of shape (m,)
-    size : int
+    neighbors : Neighbors
         Observations around each.
     n_jobs : int or None
 
@@ -63,9 +64,10 @@ def around_in_gaps(
         How many of the nearest observations are hidden before the first that is not.
     sets : int array of shape (m′, size), the farthest first
     """
-    sets, skipped = np.empty((len(rows), size), dtype=np.intp), np.full(len(rows), -1)
-    for row, near, hidden in _looked_around(search, gaps, rows, size, n_jobs):
-        sets[row] = near[~hidden][::-1]
+    ranks = neighbors.ranks(len(search.data.X) - 1)
+    sets, skipped = np.empty((len(rows), len(ranks)), dtype=np.intp), np.full(len(rows), -1)
+    for row, near, hidden in _looked_around(search, gaps, rows, int(ranks[-1]) + 1, n_jobs):
+        sets[row] = near[~hidden][ranks[::-1]]
         skipped[row] = np.argmin(hidden)
     kept = np.flatnonzero(skipped >= 0)
     return kept, skipped[kept], sets[kept]
@@ -122,7 +124,7 @@ def _looked_around(
         count = min(count, n - 1)
         unfinished = []
         for part in np.array_split(waiting, -(-len(waiting) * count // _HELD)):
-            near = search.around(rows[part], 0, count, n_jobs)[:, ::-1]
+            near = search.around(rows[part], 0, Neighbors(count), n_jobs)[:, ::-1]
             hidden = gaps.hides(rows[part], near)
             left = np.cumsum(~hidden, axis=1)
             enough = left[:, -1] >= size

@@ -1,6 +1,7 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,16 +24,18 @@ from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of
 from compositegp.kernels import (
     in_length_scales,
     noise_variance,
+    squared_distances,
 )
 from compositegp.posteriors.belief import Marginals, check_finite
 from compositegp.posteriors.block_prediction import (
-    TASK_BLOCKS,
     block_means,
     blocks_in_a_row,
     predict_blocks,
     stack_of,
+    task_blocks,
 )
 from compositegp.posteriors.neighbor_search import NeighborSearch, shares_inside
+from compositegp.posteriors.neighbors import Neighbors
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded
 from compositegp.validation import check_count, check_kernel, check_points
 
@@ -132,7 +135,7 @@ def nearest(
     data = Observations.checked(kernel, X, y, mean=mean, noise_variance=noise_variance)
     points = check_points(Z, "Z", data.X.shape[1])
     size, group_size = check_count(n_neighbors, "n_neighbors"), check_count(group_size, "group_size")
-    return NearestPredictor(data).predict(points, size, group_size, n_jobs=n_jobs)
+    return NearestPredictor(data).predict(points, Neighbors(size), group_size, n_jobs=n_jobs)
 
 
 class NearestPredictor:
@@ -158,39 +161,45 @@ class NearestPredictor:
         """The same data and tree, under the model lifted to functionals."""
         return NearestPredictor(self.data.lifted(functionals), self._search)
 
-    def predict(self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None) -> Marginals:
+    def predict(
+        self, Z: Floats, neighbors: Neighbors, group_size: int | None, *, n_jobs: int | None = None
+    ) -> Marginals:
         """Predict each latent value at `Z`: see `nearest`; without a group size, in groups where they pay."""
-        found = self._predict(Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs, False)
+        found = self._predict(Z, neighbors, self._sharing(Z, neighbors, group_size, n_jobs), n_jobs, False)
         return Marginals(found.mean, found.variance)
 
     def predict_surrounded(
-        self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None
+        self, Z: Floats, neighbors: Neighbors, group_size: int | None, *, n_jobs: int | None = None
     ) -> Surrounded:
         """Predict each latent value at `Z`, and describe the neighborhood that it is predicted from."""
-        return self._predict(Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs, True)
+        return self._predict(Z, neighbors, self._sharing(Z, neighbors, group_size, n_jobs), n_jobs, True)
 
-    def means(self, Z: Floats, size: int, group_size: int | None, *, n_jobs: int | None = None) -> Floats:
+    def means(
+        self, Z: Floats, neighbors: Neighbors, group_size: int | None, *, n_jobs: int | None = None
+    ) -> Floats:
         """Means alone at `Z`: one solve for a group in the place of one for each of its test points."""
         result = np.empty((len(Z), *self.data.outputs))
-        for own, part in self._each_group(block_means, Z, size, self._sharing(Z, size, group_size, n_jobs), n_jobs):
+        sharing = self._sharing(Z, neighbors, group_size, n_jobs)
+        for own, part in self._each_group(block_means, Z, neighbors, sharing, n_jobs):
             result[own] = part.reshape(*own.shape, *self.data.outputs)
         check_finite(self.data.kernel, result, np.zeros(0))
         return result
 
-    def _sharing(self, Z: Floats, size: int, group_size: int | None, n_jobs: int | None) -> "_Sharing":
+    def _sharing(self, Z: Floats, neighbors: Neighbors, group_size: int | None, n_jobs: int | None) -> "_Sharing":
         """How test points share their neighbors."""
         if group_size is not None:
-            return _Sharing(group_size, size, _CLOSE)
+            return _Sharing(group_size, neighbors, _CLOSE)
         if Z.shape[1] <= _FEW_COLUMNS:
-            return _Sharing(_GROUP, size, _CLOSE)
-        return _Sharing(*self.shared(Z, size, n_jobs), np.inf)
+            return _Sharing(_GROUP, neighbors, _CLOSE)
+        count, most = self.shared(Z, neighbors.size, n_jobs)
+        return _Sharing(count, Neighbors(most), np.inf)
 
     def _predict(
-        self, Z: Floats, size: int, sharing: "_Sharing", n_jobs: int | None, surroundings: bool
+        self, Z: Floats, neighbors: Neighbors, sharing: "_Sharing", n_jobs: int | None, surroundings: bool
     ) -> Surrounded:
         around = Neighborhood(np.empty((len(Z), self.data.n_outputs, len(WINDOWS))), np.empty(len(Z)))
         result = Surrounded(np.empty((len(Z), *self.data.outputs)), np.empty(len(Z)), around)
-        for own, part in self._each_group(predict_blocks, Z, size, sharing, n_jobs, surroundings):
+        for own, part in self._each_group(predict_blocks, Z, neighbors, sharing, n_jobs, surroundings):
             result.mean[own] = part.mean.reshape(*own.shape, *self.data.outputs)
             result.variance[own] = part.variance
             if surroundings:
@@ -202,22 +211,36 @@ class NearestPredictor:
         self,
         function: Callable[..., Any],
         Z: Floats,
-        size: int,
+        neighbors: Neighbors,
         sharing: "_Sharing",
         n_jobs: int | None,
         *options: Any,
     ) -> Iterator[tuple[Indices, Any]]:
         """Rows of `Z`, shape (groups, g), and what the function says of them given the observations of each group."""
-        for tasks in self._tasks(Z, min(size, len(self.data.X)), sharing, n_jobs):
+        for tasks in self._tasks(Z, neighbors.within(len(self.data.X)), sharing, n_jobs):
+            rows: list[Indices] = []
+            calls = self._calls(function, Z, tasks, rows, options)
             if current_device() is None:
-                calls = (
-                    (function, (self.data.take(near.ravel()), blocks_in_a_row(*near.shape), Z[own], *options))
-                    for own, near in tasks
-                )
                 found = run_tasks(calls, n_jobs)
             else:
-                found = [function(self.data, stack_of(near), Z[own], *options) for own, near in tasks]
-            yield from zip([own for own, _ in tasks], found, strict=True)
+                found = [call(*arguments) for call, arguments in calls]
+            yield from zip(rows, found, strict=True)
+
+    def _calls(
+        self,
+        function: Callable[..., Any],
+        Z: Floats,
+        tasks: Iterator[tuple[Any, Any]],
+        rows: list[Indices],
+        options: tuple[Any, ...],
+    ) -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
+        """The calls of some tasks, one by one; the rows of `Z` that each is about are appended to `rows`."""
+        for own, near in tasks:
+            rows.append(own)
+            if current_device() is None:
+                yield function, (self.data.take(near.ravel()), blocks_in_a_row(*near.shape), Z[own], *options)
+            else:
+                yield function, (self.data, stack_of(near), Z[own], *options)
 
     def shared(self, Z: Floats, size: int, n_jobs: int | None = None) -> tuple[int, int]:
         """Test points that may share their neighbors in many columns, and how many neighbors they then have.
@@ -236,12 +259,13 @@ class NearestPredictor:
         parts = {count: [group[partition(tests[group], count)[0]] for group in tried] for count, _ in _SHARED}
         rows = np.concatenate([part[:n_points] for part in parts[min(parts)]])
         noise = noise_variance(self.data.kernel, Z[rows]) + np.finfo(np.float64).tiny
-        alone = self._predict(Z[rows], size, _Sharing(1, size, _CLOSE), n_jobs, False).variance + noise
+        few = Neighbors(size)
+        alone = self._predict(Z[rows], few, _Sharing(1, few, _CLOSE), n_jobs, False).variance + noise
         together = np.empty(len(Z))
         for count, share in sorted(_SHARED, key=lambda one: one[1] ** 3 / one[0]):
             most = min(round(share * size), len(self.data.X))
             members = sorted(parts[count], key=len, reverse=True)
-            tasks = list(_tasks(members, self._sets(tests, members, most, n_jobs), 1))
+            tasks = list(_tasks(members, self._sets(tests, members, Neighbors(most), n_jobs), 1))
             found = run_tasks(
                 ((predict_blocks, (self.data, stack_of(near), Z[own], False)) for own, near in tasks),
                 None if n_jobs is None and current_device() is None else 1,
@@ -257,43 +281,51 @@ class NearestPredictor:
         return self._search.nearest(in_length_scales(self.data.kernel, Z), count, n_jobs)
 
     def _tasks(
-        self, Z: Floats, size: int, sharing: "_Sharing", n_jobs: int | None
-    ) -> Iterator[list[tuple[Any, Any]]]:
-        """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n)."""
+        self, Z: Floats, neighbors: Neighbors, sharing: "_Sharing", n_jobs: int | None
+    ) -> Iterator[Iterator[tuple[Any, Any]]]:
+        """Some tasks at a time: their rows of `Z` (groups, g), and the observations to predict from (groups, n).
+
+        They are made one by one, while others are being worked on.
+        """
+        size = neighbors.size
         places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
         tests = in_length_scales(self.data.kernel, Z[places.first])
-        group_size, most, close = sharing.group_size, min(sharing.size, len(self.data.X)), sharing.close
+        group_size, most, close = sharing.group_size, sharing.neighbors.within(len(self.data.X)), sharing.close
         if group_size == 1 and places.shared is None:
-            yield from self._tasks_alone(tests, size, n_jobs)
+            yield from self._tasks_alone(tests, neighbors, n_jobs)
             return
         groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
-        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * most))
+        step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * most.size))
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
             sets = self._sets(tests, members, most, n_jobs)
             if np.isinf(close) and group_size > 1:
+                sets = sets[np.arange(len(members))]
                 members, apart = self._served(tests, members, sets, n_jobs)
                 sets = sets[[number for number, group in enumerate(members) if len(group)]]
                 members = [group for group in members if len(group)]
                 if len(apart):
                     alone = list(apart[:, None])
-                    yield list(_tasks(alone, self._sets(tests, alone, size, n_jobs)))
+                    yield _tasks(alone, self._sets(tests, alone, neighbors, n_jobs))
             if members:
-                yield list(_tasks([places.rows(group) for group in members], sets))
+                yield _tasks([places.rows(group) for group in members], sets)
         for row in places.wide:
             near = self._near(atoms_of(self.data.kernel, Z[[row]]), size, n_jobs)
-            yield [(np.array([[row]]), near[None])]
+            yield iter([(np.array([[row]]), near[None])])
 
-    def _tasks_alone(self, tests: Floats, size: int, n_jobs: int | None) -> Iterator[list[tuple[Any, Any]]]:
+    def _tasks_alone(
+        self, tests: Floats, neighbors: Neighbors, n_jobs: int | None
+    ) -> Iterator[Iterator[tuple[Any, Any]]]:
         """The same for test points that share nothing; on a device the neighbors stay there."""
-        step = max(1, _HELD_NEIGHBORS // size)
+        step = max(1, _HELD_NEIGHBORS // neighbors.size)
+        ranks = neighbors.ranks(len(self.data.X))
         for start in range(0, len(tests), step):
             rows = np.arange(start, min(start + step, len(tests)))[:, None]
-            near = self._search.nearest_there(tests[rows[:, 0]], size, n_jobs)
+            near = self._search.at_ranks_there(tests[rows[:, 0]], ranks, n_jobs)
             near = near[:, ::-1] if isinstance(near, np.ndarray) else near.flip(1)
-            most = TASK_BLOCKS if current_device() is None else len(rows)
+            most = task_blocks(neighbors.size) if current_device() is None else len(rows)
             parts = (slice(first, first + most) for first in range(0, len(rows), most))
-            yield [(rows[part], near[part]) for part in parts]
+            yield iter([(rows[part], near[part]) for part in parts])
 
     def _covers(self, centers: Floats, radii: Floats, size: int, n_jobs: int | None) -> Any:
         """Whether the neighborhood of a center is wide enough for points that far from it, as for those of a group."""
@@ -304,7 +336,7 @@ class NearestPredictor:
     ) -> tuple[list[Indices], Indices]:
         """Groups without the test points whose own nearest observations are not among those of the group; and these."""
         rows = np.concatenate(groups)
-        nearest = self._search.nearest_there(tests[rows], min(_OWN, sets.shape[1]), n_jobs)
+        nearest = self._search.at_ranks_there(tests[rows], np.arange(min(_OWN, sets.shape[1])), n_jobs)
         starts = np.cumsum([0, *(len(group) for group in groups)])
         if not isinstance(sets, np.ndarray) and not isinstance(nearest, np.ndarray):
             numbers = np.repeat(np.arange(len(groups)), np.diff(starts))
@@ -327,34 +359,37 @@ class NearestPredictor:
         distances, _ = KDTree(sites).query(self._search.points[near])
         return np.asarray(near[np.argsort(-distances, kind="stable")])
 
-    def around(self, rows: Indices, skip: int, size: int, n_jobs: int | None) -> Any:
+    def around(self, rows: Indices, skip: int, neighbors: Neighbors, n_jobs: int | None) -> Any:
         """Observations around some of the observations, each without itself and its `skip` nearest.
 
         Returns
         -------
         int array of shape (len(rows), size), the farthest first
         """
-        points = self._search.points[rows]
-        near = self._search.nearest(points, skip + size + 1, n_jobs)
+        ranks = skip + neighbors.ranks(len(self.data.X) - skip - 1)
+        # One more than the nearest, since itself is among them, and those behind it move up by one.
+        first = int(np.count_nonzero(ranks == skip + np.arange(len(ranks))))
+        looked = np.concatenate([np.arange(skip + first + 1), ranks[first:] + 1])
+        near = self._search.at_ranks(self._search.points[rows], looked, n_jobs)
         # Itself is the first, or among duplicates that are as near: it is taken out wherever it is.
         itself = near == rows[:, None]
-        itself[~itself.any(axis=1), -1] = True
-        others = near[~itself].reshape(len(rows), skip + size)
-        return others[:, : skip - 1 if skip else None : -1] if skip else others[:, ::-1]
+        itself[~itself.any(axis=1), skip + first] = True
+        others = near[~itself].reshape(len(rows), -1)
+        return others[:, skip:][:, ::-1]
 
     def distances(self, rows: Indices, others: Indices) -> Floats:
         """Distances between pairs of observations, in length scales: shape (m,)."""
         points = self._search.points
         return np.asarray(np.sqrt(((points[rows] - points[others]) ** 2).sum(axis=1)))
 
-    def union(self, Z: Floats, size: int, group_size: int) -> Indices:
+    def union(self, Z: Floats, neighbors: Neighbors, group_size: int) -> Indices:
         """The observations that any group of `Z` is predicted from, ascending."""
-        size = min(size, len(self.data.X))
+        neighbors = neighbors.within(len(self.data.X))
         return np.unique(
             np.concatenate(
                 [
                     fetch(chosen).ravel()
-                    for tasks in self._tasks(Z, size, _Sharing(group_size, size, _CLOSE), None)
+                    for tasks in self._tasks(Z, neighbors, _Sharing(group_size, neighbors, _CLOSE), None)
                     for _, chosen in tasks
                 ]
             )
@@ -389,22 +424,64 @@ class NearestPredictor:
         far = [group for group, near in zip(groups, close, strict=True) if not near]
         return [group for group, near in zip(groups, close, strict=True) if near], np.concatenate([rows[:0], *far])
 
-    def _sets(self, tests: Floats, groups: list[Indices], size: int, n_jobs: int | None) -> Any:
-        """Observations nearest to each group, the farthest first: shape (groups, size)."""
-        alone = len(groups[0]) == 1
-        count = min(len(self.data.X), size if alone else _CANDIDATES * size)
+    def _sets(self, tests: Floats, groups: list[Indices], neighbors: Neighbors, n_jobs: int | None) -> Any:
+        """Observations of each group, the farthest first: shape (groups, size)."""
+        n = len(self.data.X)
+        ranks = neighbors.ranks(n)
+        centres = np.stack([tests[group].mean(axis=0) for group in groups])
+        if len(groups[0]) == 1:
+            return self._search.at_ranks(centres, ranks, n_jobs)[:, ::-1]
+        count = min(n, _CANDIDATES * neighbors.size)
         if current_device() is not None:
-            found = self._search.nearest_to_groups(tests, groups, count, size)
+            found = self._search.nearest_to_groups(tests, groups, max(count, int(ranks[-1]) + 1), ranks)
             if found is not None:
                 return found.flip(1)
-        centres = np.stack([tests[group].mean(axis=0) for group in groups])
-        candidates = self._search.nearest(centres, count, n_jobs)
-        if count == size:
-            return candidates[:, ::-1]
-        sets = np.empty((len(groups), size), dtype=np.intp)
-        for chosen, group, near in zip(sets, groups, candidates, strict=True):
-            distances, _ = KDTree(tests[group]).query(self._search.points[near])
-            chosen[:] = near[np.argsort(distances, kind="stable")[:size][::-1]]
+        looked = np.concatenate([np.arange(count), ranks[ranks >= count]])
+        candidates = self._search.at_ranks(centres, looked, n_jobs)
+        return _GroupSets(tests, groups, self._search.points, candidates, count, ranks)
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupSets:
+    """Observations of groups of test points, which are put in order when they are asked for.
+
+    Ranks are those of the distance from any member of a group; of observations that are farther away than `count`
+    others they hardly differ from those of the distance from its center.
+
+    Attributes
+    ----------
+    tests : array of shape (m, d)
+        In length scales.
+    groups : list of int arrays
+    points : array of shape (n, d)
+        The observations.
+    candidates : int array of shape (groups, k)
+        The `count` nearest to the center of each group, and those of the larger ranks that are wanted.
+    count : int
+    ranks : int array of shape (size,)
+    """
+
+    tests: Floats
+    groups: list[Indices]
+    points: Floats
+    candidates: Indices
+    count: int
+    ranks: Indices
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Groups, and observations of each."""
+        return len(self.groups), len(self.ranks)
+
+    def __getitem__(self, numbers: Indices) -> Indices:
+        """The observations of some groups, the farthest first: shape (len(numbers), size)."""
+        inside = self.ranks[self.ranks < self.count]
+        sets = np.empty((len(numbers), len(self.ranks)), dtype=np.intp)
+        for chosen, number in zip(sets, numbers, strict=True):
+            near = self.candidates[number, : self.count]
+            distances = squared_distances(self.tests[self.groups[number]], self.points[near]).min(axis=0)
+            first = near[np.argsort(distances, kind="stable")[inside]]
+            chosen[:] = np.concatenate([first, self.candidates[number, self.count :]])[::-1]
         return sets
 
 
@@ -415,20 +492,21 @@ class _Sharing(NamedTuple):
     ----------
     group_size : int
         Test points that share them, at most.
-    size : int
-        How many observations a group has.
+    neighbors : Neighbors
+        The observations that a group has.
     close : float
         Largest radius of a group, over the distance from its center to the last of its observations. Infinite: groups
         may be wide, and test points whose nearest observations a group lacks are predicted alone.
     """
 
     group_size: int
-    size: int
+    neighbors: Neighbors
     close: float
 
 
-def _tasks(members: list[Indices], sets: Any, at_once: int = TASK_BLOCKS) -> Iterator[tuple[Any, Any]]:
+def _tasks(members: list[Indices], sets: Any, at_once: int | None = None) -> Iterator[tuple[Any, Any]]:
     """Groups of equal size, some at a time: their test points (groups, g) and observations (groups, size)."""
+    at_once = task_blocks(sets.shape[1]) if at_once is None else at_once
     most = at_once if current_device() is None else len(members)
     sizes = np.array([len(own) for own in members])
     for g in np.unique(sizes):

@@ -20,6 +20,7 @@ from compositegp.backend import (
     fused_squared_distances,
     in_batches,
     is_fused,
+    like,
     points_within,
 )
 from compositegp.kernels import squared_distances
@@ -61,10 +62,21 @@ class NeighborSearch:
 
     def nearest(self, centres: Floats, count: int, n_jobs: int | None) -> Any:
         """Positions of the `count` points nearest to each of m centres, nearest first: shape (m, count)."""
-        found = self._by_distances(centres, count)
+        return self.at_ranks(centres, np.arange(count), n_jobs)
+
+    def at_ranks(self, centres: Floats, ranks: Indices, n_jobs: int | None) -> Any:
+        """Positions of the points of some ranks in nearness to each of m centres: shape (m, len(ranks)).
+
+        The nearest has rank 0; ranks ascend.
+        """
+        return fetch(self.at_ranks_there(centres, ranks, n_jobs))
+
+    def at_ranks_there(self, centres: Floats, ranks: Indices, n_jobs: int | None) -> Array:
+        """The same with the positions left on the device in use, where they were found."""
+        found = self._by_distances(centres, int(ranks[-1]) + 1)
         if found is not None:
-            return fetch(found[1])
-        indices = self._tree.query(centres, k=[*range(1, count + 1)], workers=_workers(n_jobs))[1]
+            return found[1] if len(ranks) == found[1].shape[1] else found[1][:, like(ranks, found[1])]
+        indices = self._tree.query(centres, k=(ranks + 1).tolist(), workers=_workers(n_jobs))[1]
         if indices.max(initial=0) == len(self.points):  # the tree's mark for a point at an infinite distance
             raise LinAlgError(
                 "Distances between the observations and the test points are beyond double precision. Scale the inputs."
@@ -98,13 +110,10 @@ class NeighborSearch:
             return np.asarray(np.sqrt(fetch(found[0][:, -1])))
         return np.asarray(self._tree.query(centres, k=[rank], workers=_workers(n_jobs))[0][:, 0])
 
-    def nearest_there(self, centres: Floats, count: int, n_jobs: int | None) -> Array:
-        """As `nearest`, with the positions left on the device in use, where they were found."""
-        found = self._by_distances(centres, count)
-        return self.nearest(centres, count, n_jobs) if found is None else found[1]
-
-    def nearest_to_groups(self, tests: Floats, groups: list[Indices], candidates: int, count: int) -> Array | None:
-        """Positions of points nearest to any of the members of groups, nearest first, found on the device in use.
+    def nearest_to_groups(
+        self, tests: Floats, groups: list[Indices], candidates: int, ranks: Indices
+    ) -> Array | None:
+        """Positions of points by their nearness to any of the members of groups, found on the device in use.
 
         Parameters
         ----------
@@ -113,7 +122,8 @@ class NeighborSearch:
             The members of each group, none empty.
         candidates : int
             Nearest points of the center of a group among which they are.
-        count : int
+        ranks : int array of shape (count,)
+            Which of these are wanted, ascending; the nearest has rank 0.
 
         Returns
         -------
@@ -132,7 +142,8 @@ class NeighborSearch:
 
         def nearest(part: slice) -> Array:
             distances = squared_distances(sent.points[near[part]], members[part]).amin(2)
-            return near[part].gather(1, distances.topk(count, dim=1, largest=False).indices)
+            order = distances.topk(int(ranks[-1]) + 1, dim=1, largest=False).indices
+            return near[part].gather(1, order if order.shape[1] == len(ranks) else order[:, like(ranks, order)])
 
         return device.torch.cat(in_batches(len(groups), candidates * padded.shape[1], nearest))
 

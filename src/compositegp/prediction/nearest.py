@@ -19,6 +19,7 @@ from compositegp.posteriors import (
     Gaps,
     Marginals,
     NearestPredictor,
+    Neighbors,
     Precision,
     Surrounded,
     default_group_size,
@@ -66,9 +67,10 @@ class Nearest(PredictionMethod):
     Parameters
     ----------
     n_neighbors : int or "auto"
-        Observations in the term. ``auto``: the smallest number, up to 512, whose expected log score is within 0.0005
+        Observations in the term. ``auto``: the smallest number, up to 512, whose expected log score is within 0.002
         nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02 (in more than two columns
-        near the data alone).
+        near the data alone). In one or two columns a quarter of them are farther away, up to eight times as far down
+        the list of the nearest, where that is expected to be better: it is in gaps, with a long range.
     group_size : int, optional
         Test points that share their nearest observations, at most. By default 128 in up to four columns (fewer where
         they are not close together). In more columns 8 or 16, with up to twice as many observations, where a few groups
@@ -124,31 +126,38 @@ class Nearest(PredictionMethod):
             raise ValueError(f'theta_uncertainty must be True, False or "auto"; found {self.theta_uncertainty!r}.')
 
     def tune(
-        self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+        self,
+        fitted: FittedTerms,
+        *,
+        heavy_tails: bool,
+        n_jobs: int | None,
+        gaps: Gaps | None = None,
+        spread: bool = True,
     ) -> NeighborhoodTuning | None:
-        """Learn how many neighbors are enough, how much the mean varies, and how large errors are.
+        """Learn which neighbors are enough, how much the mean varies, and how large errors are.
 
         With `gaps` errors are those of training points in such gaps; an exact Gaussian process does without them.
+        Neighbors are the nearest alone where `spread` is False.
         """
         n = len(fitted.data.X)
         if self._is_exact(n):
             return self._tune_exact(fitted, heavy_tails, n_jobs)
-        curve, size = None, self.n_neighbors
-        if size == "auto":
-            curve = neighbor_curve(fitted.search, n_jobs)
-            size = min(N_NEIGHBORS, n) if curve is None else curve.smallest()
-        assert isinstance(size, int | np.integer)
-        tuning = NeighborhoodTuning(int(size), curve)
+        curve = neighbor_curve(fitted.search, n_jobs, spread=spread) if self.n_neighbors == "auto" else None
+        if curve is not None:
+            neighbors = curve.chosen
+        else:
+            neighbors = Neighbors(min(N_NEIGHBORS, n) if self.n_neighbors == "auto" else int(self.n_neighbors))
+        tuning = NeighborhoodTuning(neighbors.size, neighbors.far, curve)
         estimate = fitted.data.mean.coefficients
         if self.local_mean == "auto" and fitted.estimated_from_data and isinstance(estimate, Estimated):
             search = fitted.search.with_data(fitted.undetermined)
-            varies = varying_mean(search, estimate, min(int(size), N_NEIGHBORS), n_jobs)
+            varies = varying_mean(search, estimate, min(neighbors.size, N_NEIGHBORS), n_jobs)
             if varies is not None:
                 tuning = replace(tuning, coefficients=varies[0], spread=varies[1])
         if self.calibration is None:
             return tuning
         search = fitted.search.with_data(self.local_data(fitted, tuning))
-        return replace(tuning, calibration=calibrate(search, int(size), heavy_tails, n_jobs, gaps))
+        return replace(tuning, calibration=calibrate(search, neighbors, heavy_tails, n_jobs, gaps))
 
     def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Errors of the exact Gaussian process; with few observations they are the Gaussian's."""
@@ -282,7 +291,7 @@ class ExactPredictor(Predictor):
             raise ValueError(f"validate needs at least three observations; found {len(self.data.X)}.")
         search = self._fitted.search.with_data(self.data)
         if len(self.data.X) <= N_NEIGHBORS:
-            return held_out_predictions(search, len(self.data.X) - 1, n_jobs, seed=seed)
+            return held_out_predictions(search, Neighbors(len(self.data.X) - 1), n_jobs, seed=seed)
         return exact_held_out_predictions(self._cached_precision, search, n_jobs, seed=seed)
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
@@ -298,7 +307,7 @@ class NeighborhoodPredictor(Predictor):
         self.method = method
         self.tuning = tuning
         self._data = method.local_data(fitted, tuning)
-        self._size = tuning.n_neighbors
+        self._neighbors = tuning.neighbors
         self._group_size = method.group_size
         self._calibration = tuning.active_calibration
         self._fitted = fitted
@@ -322,11 +331,11 @@ class NeighborhoodPredictor(Predictor):
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Predict in groups."""
         predict = self._cached_search.predict_surrounded if self._calibration else self._cached_search.predict
-        return predict(Z, self._size, self._group_size, n_jobs=n_jobs)
+        return predict(Z, self._neighbors, self._group_size, n_jobs=n_jobs)
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
         """Means alone, without the solves and the neighborhoods that error bars need."""
-        return self._cached_search.means(Z, self._size, self._group_size, n_jobs=n_jobs)
+        return self._cached_search.means(Z, self._neighbors, self._group_size, n_jobs=n_jobs)
 
     def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
         """Factors and family by what was learned of errors at training points."""
@@ -334,13 +343,15 @@ class NeighborhoodPredictor(Predictor):
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
-        return held_out_predictions(self._cached_search, self._size, n_jobs, seed=seed)
+        return held_out_predictions(self._cached_search, self._neighbors, n_jobs, seed=seed)
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from its nearest neighbors without itself."""
-        data, size, parts = self._data, min(self._size, len(self._data.X) - 1), []
-        for rows in np.array_split(np.arange(len(data.X)), -(-len(data.X) * size // _HELD_NEIGHBORS)):
-            sets = self._cached_search.around(rows, 0, size, n_jobs)
+        data, parts = self._data, []
+        for rows in np.array_split(
+            np.arange(len(data.X)), -(-len(data.X) * self._neighbors.size // _HELD_NEIGHBORS)
+        ):
+            sets = self._cached_search.around(rows, 0, self._neighbors, n_jobs)
             parts += predict_prefixes(data, sets, rows, (0,), n_jobs=n_jobs)
         return join_surrounded(parts, data.outputs), data.noise
 
@@ -359,7 +370,7 @@ class NeighborhoodPredictor(Predictor):
 
     def _union(self, Z: Floats) -> Indices:
         shared = self._group_size or default_group_size(self._data.X.shape[1])
-        near = self._cached_search.union(Z, self._size, shared)
+        near = self._cached_search.union(Z, self._neighbors, shared)
         if len(near) > _MOST_JOINT:
             raise ValueError(
                 f"A joint prediction at these {len(Z)} points is from {len(near)} observations near them, more than "

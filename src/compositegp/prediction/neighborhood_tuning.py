@@ -17,6 +17,7 @@ from compositegp.posteriors import (
     Gaps,
     NearestPredictor,
     Neighborhood,
+    Neighbors,
     Precision,
     Surrounded,
     around_in_gaps,
@@ -30,7 +31,7 @@ from compositegp.validation import are_finite, check_count
 
 NUMBERS = (64, 128, 256, 512, 1024)
 """Numbers of neighbors that are tried."""
-_LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
+_LOSS = 0.002  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
 _CURVE_POINTS = 16  # training points by which the number of neighbors is chosen: variances alone decide
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
@@ -45,7 +46,7 @@ _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned
 _FAR_WEIGHT = 1 / 6  # in more columns, of errors farther from the data than a new row will be
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
 _NEGLIGIBLE = 0.05  # spread of the coefficients, over what a neighborhood can tell of them, that does not matter
-_MOST_HELD = 256  # observations that a training point is predicted from to learn errors; with 128 windows are cut
+_MOST_HELD = 192  # observations that a training point is predicted from to learn errors; with 128 windows are cut
 _COMPARED_NEIGHBORS = 128  # neighbors by which kernels are compared
 _COMPARED_POINTS = 800  # training points by which kernels are compared
 _EXACT_FARTHEST = 256  # nearest observations that a training point is predicted without, at most, from an inverse
@@ -72,11 +73,14 @@ class NeighborCurve:
         How many of the nearest observations the points were predicted without: predictions in gaps.
     loss : array of shape (s, k)
         ½ mean log(v_n / v_max), in nats, against the largest number.
+    spread : bool
+        Whether a quarter of the neighbors are not the nearest, but farther away (`Neighbors.spread`).
     """
 
     n_neighbors: Any
     skipped: Any
     loss: Floats
+    spread: bool = False
 
     def check(self) -> None:
         """Check the values; a ValueError says what is wrong."""
@@ -85,6 +89,14 @@ class NeighborCurve:
             raise ValueError("a neighbor curve must have arrays of finite numbers")
         if self.n_neighbors.dtype.kind not in "iu" or self.loss.shape != (len(self.skipped), len(self.n_neighbors)):
             raise ValueError("the arrays of a neighbor curve do not fit together")
+        if not isinstance(self.spread, bool | np.bool_):
+            raise ValueError("spread of a neighbor curve must be True or False")
+
+    @property
+    def chosen(self) -> Neighbors:
+        """The fewest neighbors that are enough at every distance."""
+        size = self.smallest()
+        return Neighbors.spread(size) if self.spread else Neighbors(size)
 
     def smallest(self) -> int:
         """The smallest number that is enough at every distance; more than 512 only where test points will be."""
@@ -111,6 +123,8 @@ class NeighborhoodTuning:
     Attributes
     ----------
     n_neighbors : int
+    n_far : int
+        How many of them are not the nearest, but farther away.
     curve : NeighborCurve or None
     coefficients : array of shape (q, t) or None
         Mean of the coefficients of neighborhoods; None where the mean does not vary.
@@ -120,10 +134,16 @@ class NeighborhoodTuning:
     """
 
     n_neighbors: int
+    n_far: int = 0
     curve: NeighborCurve | None = None
     coefficients: Floats | None = None
     spread: Floats | None = None
     calibration: Calibration | None = None
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """The observations that a test point is predicted from."""
+        return Neighbors(self.n_neighbors - self.n_far, self.n_far)
 
     @property
     def active_calibration(self) -> Calibration | None:
@@ -133,6 +153,8 @@ class NeighborhoodTuning:
     def check(self) -> None:
         """Check the values; a ValueError says what is wrong."""
         check_count(self.n_neighbors, "n_neighbors")
+        if check_count(self.n_far, "n_far", least=0) >= self.n_neighbors:
+            raise ValueError(f"{self.n_far} far neighbors are not some of {self.n_neighbors}")
         if not isinstance(self.curve, NeighborCurve | None) or not isinstance(self.calibration, Calibration | None):
             raise ValueError("the curve or the calibration of a tuning is neither")
         coefficients, spread = self.coefficients, self.spread
@@ -148,25 +170,32 @@ class NeighborhoodTuning:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def neighbor_curve(search: NearestPredictor, n_jobs: int | None) -> NeighborCurve | None:
-    """Expected loss of log score by the number of neighbors, at a few training points; None with too few data."""
+def neighbor_curve(search: NearestPredictor, n_jobs: int | None, *, spread: bool = True) -> NeighborCurve | None:
+    """Expected loss of log score by the number of neighbors, at a few training points; None with too few data.
+
+    In few columns some of the neighbors are farther away than the nearest, unless `spread` is False.
+    """
     data, n = search.data, len(search.data.X)
     most = max((count for count in NUMBERS if count + 1 < n), default=0)
     if most <= NUMBERS[0]:
         return None
     counts = np.array([count for count in NUMBERS if count <= most])
-    gaps = _CURVE_SKIPS if data.X.shape[1] <= _FEW_COLUMNS else _CURVE_SKIPS[:-1]
-    skips = [skip for skip in gaps if skip + most + 1 < n]
+    few = data.X.shape[1] <= _FEW_COLUMNS
+    skips = [skip for skip in (_CURVE_SKIPS if few else _CURVE_SKIPS[:-1]) if skip + most + 1 < n]
     rows = _chosen(n, _CURVE_POINTS, 0)
+    noise = _noise(data, rows) + np.finfo(np.float64).tiny
     losses = []
     for skip in skips:
-        # Nearest first: the first j rows of a factor are the nearest j.
-        sets = search.around(rows, skip, most, n_jobs)[:, ::-1]
-        found = predict_prefixes(data, sets, rows, tuple(int(most - count) for count in counts), n_jobs=n_jobs)
-        noise = _noise(data, rows)
-        logs = np.array([np.log(part.variance + noise + np.finfo(np.float64).tiny).mean() for part in found])
+        if few and spread:
+            sets = [search.around(rows, skip, Neighbors.spread(int(count)), n_jobs) for count in counts]
+            found = [predict_prefixes(data, own, rows, (0,), n_jobs=n_jobs)[0] for own in sets]
+        else:  # nearest first: the first j rows of a factor are the nearest j
+            whole = search.around(rows, skip, Neighbors(most), n_jobs)[:, ::-1]
+            fewer = tuple(int(most - count) for count in counts)
+            found = predict_prefixes(data, whole, rows, fewer, n_jobs=n_jobs)
+        logs = np.array([np.log(part.variance + noise).mean() for part in found])
         losses.append(0.5 * (logs - logs[-1]))
-    return NeighborCurve(counts, np.array(skips), np.maximum(np.array(losses), 0.0))
+    return NeighborCurve(counts, np.array(skips), np.maximum(np.array(losses), 0.0), few and spread)
 
 
 def varying_mean(
@@ -174,7 +203,7 @@ def varying_mean(
 ) -> tuple[Floats, Floats] | None:
     """Mean and covariance of the coefficients of neighborhoods; None where they are the same everywhere."""
     rows = _chosen(len(search.data.X), _BLOCKS, 1)
-    normal = normal_equations(search.data, search.around(rows, 0, size, n_jobs), n_jobs=n_jobs)
+    normal = normal_equations(search.data, search.around(rows, 0, Neighbors(size), n_jobs), n_jobs=n_jobs)
     coefficients, spread = fit_random_effects(normal)
     information = normal.information.mean(axis=0)
     if np.linalg.eigvals(spread @ information).real.max() < _NEGLIGIBLE:
@@ -191,7 +220,7 @@ def mean_that_varies(
 
 
 def calibrate(
-    search: NearestPredictor, size: int, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+    search: NearestPredictor, neighbors: Neighbors, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
 ) -> Calibration | None:
     """Learn scale and tails of errors from training points, each predicted without itself and its K nearest.
 
@@ -199,8 +228,8 @@ def calibrate(
     """
     if len(search.data.X) < _FEWEST_POINTS:
         return None
-    parts = [] if gaps is None else gap_predictions(search, gaps, min(size, _GAP_NEIGHBORS), n_jobs)
-    parts = parts or held_out_predictions(search, size, n_jobs, most=_MOST_HELD)
+    parts = [] if gaps is None else gap_predictions(search, gaps, neighbors.at_most(_GAP_NEIGHBORS), n_jobs)
+    parts = parts or held_out_predictions(search, neighbors, n_jobs, most=_MOST_HELD)
     return calibrate_by(search.data, parts, heavy_tails)
 
 
@@ -255,7 +284,8 @@ def calibrated_crps(candidates: Sequence[Observations], heavy_tails: bool, n_job
 
 
 def _compared_sets(search: NearestPredictor, n_jobs: int | None) -> list["_HeldOutSets"]:
-    return _held_out_sets(search, _COMPARED_NEIGHBORS, n_jobs, seed=4, most=None, points=_COMPARED_POINTS)
+    few = Neighbors(_COMPARED_NEIGHBORS)
+    return _held_out_sets(search, few, n_jobs, seed=4, most=None, points=_COMPARED_POINTS)
 
 
 def _calibrated_crps(
@@ -287,7 +317,7 @@ def spread_of(
 
 def held_out_predictions(
     search: NearestPredictor,
-    size: int,
+    neighbors: Neighbors,
     n_jobs: int | None,
     *,
     seed: int = 2,
@@ -299,7 +329,7 @@ def held_out_predictions(
     Parameters
     ----------
     search : NearestPredictor
-    size : int
+    neighbors : Neighbors
         Observations that a test point is predicted from.
     n_jobs : int or None
     seed : int
@@ -308,7 +338,7 @@ def held_out_predictions(
     points : int
         Training points predicted near the data, at most.
     """
-    return _predict_held_out(search, _held_out_sets(search, size, n_jobs, seed, most, points), n_jobs)
+    return _predict_held_out(search, _held_out_sets(search, neighbors, n_jobs, seed, most, points), n_jobs)
 
 
 class _HeldOutSets(NamedTuple):
@@ -332,14 +362,14 @@ class _HeldOutSets(NamedTuple):
 
 
 def _held_out_sets(
-    search: NearestPredictor, size: int, n_jobs: int | None, seed: int, most: int | None, points: int
+    search: NearestPredictor, neighbors: Neighbors, n_jobs: int | None, seed: int, most: int | None, points: int
 ) -> list[_HeldOutSets]:
     n, d = search.data.X.shape
-    size = min(size, n - 1)
-    held = size if most is None else min(size, most)
+    neighbors = neighbors.within(n - 1)
+    size, held = neighbors.size, neighbors if most is None else neighbors.at_most(most)
     count = min(points, max(_ENOUGH, n // _SHARE))
     rows = _chosen(n, count, seed)
-    found = [_HeldOutSets(rows, 0, search.around(rows, 0, held, n_jobs), _near_skips(held))]
+    found = [_HeldOutSets(rows, 0, search.around(rows, 0, held, n_jobs), _near_skips(held.near))]
     for number, skip in enumerate((size, 4 * size) if d <= _FEW_COLUMNS else (size,)):
         if skip + size + 1 < n:
             rows = _chosen(n, min(_FAR_POINTS, count // 2), seed + 1 + number)
@@ -350,7 +380,7 @@ def _held_out_sets(
 def gap_predictions(
     search: NearestPredictor,
     gaps: Gaps,
-    size: int,
+    neighbors: Neighbors,
     n_jobs: int | None,
     *,
     seed: int = 2,
@@ -361,7 +391,7 @@ def gap_predictions(
     ----------
     search : NearestPredictor
     gaps : Gaps
-    size : int
+    neighbors : Neighbors
         Observations that a training point is predicted from.
     n_jobs : int or None
     seed : int
@@ -372,9 +402,9 @@ def gap_predictions(
         Empty where too few training points have as many observations around their gaps.
     """
     n = len(search.data.X)
-    size = min(size, n // 2)
+    neighbors = neighbors.at_most(n // 2)
     chosen = _chosen(n, min(_GAP_POINTS, max(_ENOUGH, n // _SHARE)), seed)
-    kept, skipped, sets = around_in_gaps(search, gaps, chosen, size, n_jobs)
+    kept, skipped, sets = around_in_gaps(search, gaps, chosen, neighbors, n_jobs)
     if len(kept) < _FEWEST_POINTS:
         return []
     rows = chosen[kept]
@@ -419,7 +449,8 @@ def exact_held_out_predictions(
     found = []
     for skips, most, number in parts:
         rows = _chosen(n, most, number)
-        sets = search.around(rows, 0, min(n - 1, max(skips) + max(WINDOWS)), n_jobs)[:, ::-1]
+        around = Neighbors(min(n - 1, max(skips) + max(WINDOWS)))
+        sets = search.around(rows, 0, around, n_jobs)[:, ::-1]
         for skip, part in zip(skips, precision.without(rows, sets, skips, n_jobs), strict=True):
             found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, skip]), part))
     return found

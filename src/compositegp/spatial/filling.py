@@ -8,7 +8,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from compositegp.backend import Booleans, Floats, current_device, run_tasks, warn_caller
 from compositegp.estimators import CompositeGPRegressor
-from compositegp.posteriors import N_NEIGHBORS
+from compositegp.posteriors import N_NEIGHBORS, Neighbors
 from compositegp.prediction import PredictionMethod
 from compositegp.progress import ProgressBar
 from compositegp.spatial.grid import Grid, Window, grid_of, wanted_cells
@@ -129,7 +129,7 @@ def fill(
             n_jobs=n_jobs,
         )
     _check_model(model, grid)
-    enough = _CANDIDATES * _n_neighbors(model.regressor) + 1
+    enough = _looked_at(model.regressor) + 1
     job = _Job(model.regressor, grid, Blocks(grid, counts, model.regressor.kernel_), layers, latent, enough)
     stacked = job.lazily(values, cells) if _is_lazy(values) else job.at_once(values, cells, n_jobs, verbose)
     found = layers.dataset(stacked, array, grid.axes.dims, dict(array.attrs))
@@ -349,11 +349,11 @@ def _part(cells: Any, tile: Window) -> Any:
     return cells if cells is True else cells[tile]
 
 
-def _n_neighbors(regressor: CompositeGPRegressor) -> int:
-    """How many observations a cell is predicted from; those of an exact prediction, at least."""
+def _looked_at(regressor: CompositeGPRegressor) -> int:
+    """How many of the nearest observations a prediction looks at; those of an exact prediction, at least."""
     curve, given = regressor.neighbor_curve_, getattr(regressor.prediction, "n_neighbors", "auto")
-    chosen = given if isinstance(given, int) else 0 if curve is None else curve.smallest()
-    return max(N_NEIGHBORS, chosen)
+    chosen = Neighbors(given if isinstance(given, int) else 0) if curve is None else curve.chosen
+    return max(_CANDIDATES * max(N_NEIGHBORS, chosen.size), chosen.reach)
 
 
 def _is_lazy(values: Any) -> bool:
