@@ -7,7 +7,12 @@ from compositegp.prediction.functional_calibration import functional_spread
 from compositegp.prediction.inducing_points import Inducing
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import Nearest
-from compositegp.prediction.neighborhood_tuning import NeighborCurve, NeighborhoodTuning, spread_of
+from compositegp.prediction.neighborhood_tuning import (
+    NeighborCurve,
+    NeighborhoodTuning,
+    chosen_neighbors,
+    spread_of,
+)
 from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
 from compositegp.prediction.theta_mixture import ThetaMixture, over_theta
 
@@ -24,6 +29,7 @@ __all__ = [
     "Predictor",
     "ThetaMixture",
     "as_prediction_method",
+    "chosen_neighbors",
     "functional_spread",
     "over_theta",
     "spread_of",

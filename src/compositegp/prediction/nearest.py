@@ -38,6 +38,7 @@ from compositegp.prediction.neighborhood_tuning import (
     calibrate,
     calibrate_by,
     calibrated_crps,
+    chosen_neighbors,
     exact_held_out_predictions,
     held_out_predictions,
     mean_that_varies,
@@ -144,7 +145,7 @@ class Nearest(PredictionMethod):
             return self._tune_exact(fitted, heavy_tails, n_jobs)
         curve = neighbor_curve(fitted.search, n_jobs, spread=spread) if self.n_neighbors == "auto" else None
         if curve is not None:
-            neighbors = curve.chosen
+            neighbors = chosen_neighbors(curve)
         else:
             neighbors = Neighbors(min(N_NEIGHBORS, n) if self.n_neighbors == "auto" else int(self.n_neighbors))
         tuning = NeighborhoodTuning(neighbors.size, neighbors.far, curve)

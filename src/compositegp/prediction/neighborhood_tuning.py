@@ -92,12 +92,6 @@ class NeighborCurve:
         if not isinstance(self.spread, bool | np.bool_):
             raise ValueError("spread of a neighbor curve must be True or False")
 
-    @property
-    def chosen(self) -> Neighbors:
-        """The fewest neighbors that are enough at every distance."""
-        size = self.smallest()
-        return Neighbors.spread(size) if self.spread else Neighbors(size)
-
     def smallest(self) -> int:
         """The smallest number that is enough at every distance; more than 512 only where test points will be."""
         usual = self.n_neighbors <= N_NEIGHBORS
@@ -168,6 +162,12 @@ class NeighborhoodTuning:
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         """The values by their names, for files."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def chosen_neighbors(curve: NeighborCurve) -> Neighbors:
+    """The fewest neighbors that are enough at every distance."""
+    size = curve.smallest()
+    return Neighbors.spread(size) if curve.spread else Neighbors(size)
 
 
 def neighbor_curve(search: NearestPredictor, n_jobs: int | None, *, spread: bool = True) -> NeighborCurve | None:

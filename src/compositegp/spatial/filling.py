@@ -9,7 +9,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from compositegp.backend import Booleans, Floats, current_device, run_tasks, warn_caller
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.posteriors import N_NEIGHBORS, Neighbors
-from compositegp.prediction import PredictionMethod
+from compositegp.prediction import PredictionMethod, chosen_neighbors
 from compositegp.progress import ProgressBar
 from compositegp.spatial.grid import Grid, Window, grid_of, wanted_cells
 from compositegp.spatial.layers import Layers, sample_layer
@@ -352,7 +352,7 @@ def _part(cells: Any, tile: Window) -> Any:
 def _looked_at(regressor: CompositeGPRegressor) -> int:
     """How many of the nearest observations a prediction looks at; those of an exact prediction, at least."""
     curve, given = regressor.neighbor_curve_, getattr(regressor.prediction, "n_neighbors", "auto")
-    chosen = Neighbors(given if isinstance(given, int) else 0) if curve is None else curve.chosen
+    chosen = Neighbors(given if isinstance(given, int) else 0) if curve is None else chosen_neighbors(curve)
     return max(_CANDIDATES * max(N_NEIGHBORS, chosen.size), chosen.reach)
 
 
