@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from compositegp.backend import Booleans, Floats
+from compositegp.backend import Booleans, Floats, blas_threads_for
 from compositegp.forecasting.decomposition import continue_decomposition
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.grid import Rhythm, on_grid
@@ -79,6 +79,7 @@ class Backtest:
         return found
 
 
+@blas_threads_for(0)
 def backtest(
     forecaster: CompositeGPForecaster,
     y: pd.Series | Observed,
@@ -153,6 +154,7 @@ def backtest(
     return Backtest(_scores(forecasts), forecasts, n_origins)
 
 
+@blas_threads_for(0)
 def cross_validation(
     forecaster: CompositeGPForecaster,
     df: pd.DataFrame,

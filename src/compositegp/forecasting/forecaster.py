@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from compositegp.backend import Booleans, Floats
+from compositegp.backend import Booleans, Floats, blas_threads_for
 from compositegp.forecasting.clock import dates_of, holidays_of
 from compositegp.forecasting.descriptions import describe
 from compositegp.forecasting.effects import Effect, Effects
@@ -139,6 +139,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self.search = search
         self.n_jobs = n_jobs
 
+    @blas_threads_for(0)
     def fit(self, y: pd.Series | pd.DataFrame | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
         """Learn from a series.
 
@@ -178,6 +179,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self._take(seen, timeline, task, learned, seen.notes + notes + tried)
         return self
 
+    @blas_threads_for(0)
     def refit(
         self, y: pd.Series | Observed, X: pd.DataFrame | None = None, *, theta: Floats | None = None
     ) -> "CompositeGPForecaster":
@@ -241,6 +243,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             notes,
         )
 
+    @blas_threads_for(0)
     def update(
         self,
         y: pd.Series | pd.DataFrame | Observed,
@@ -336,6 +339,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         table = {"mean": found.mean, "std": found.std} | {f"q{level:g}": found.quantile(level) for level in levels}
         return pd.DataFrame(table, index=times)
 
+    @blas_threads_for(0)
     def predict_distribution(
         self,
         horizon: Horizon | pd.DatetimeIndex,
@@ -372,6 +376,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         points = series.points_at(places, self._extra(series, X, len(places)))
         return series.forecast(points, joint=joint, latent=latent)
 
+    @blas_threads_for(0)
     def parts(self, horizon: Horizon, X: pd.DataFrame | None = None) -> ForecastParts:
         """What each effect (level, trend, seasons, further columns) and each kind of memory contributes to a forecast.
 
