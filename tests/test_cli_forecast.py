@@ -55,7 +55,10 @@ class TestForecast:
         assert found["forecast"][0]["time"] == "2024-01-09T00:00:00"
         assert found["forecast"][0]["q0.025"] < found["forecast"][0]["q0.1"] < found["forecast"][0]["q0.5"]
         assert set(found) == {"forecast", "model", "notes", "cost", "files"}
-        assert any("scale none by the log score of past forecasts" in note for note in found["notes"])
+        assert any(
+            "scale of the target: " in note and "by the log scores of past forecasts" in note
+            for note in found["notes"]
+        )
         assert "\x1b" not in done.err  # no progress bars where there is no terminal
 
     def test_averages_by_day(self, tmp_path):

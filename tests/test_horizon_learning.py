@@ -1,5 +1,7 @@
 """Learning by the terms of the task: against the composite's likelihood, dense algebra and finite differences."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,10 @@ from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_sq
 from compositegp.forecasting.grid import column_histories, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, Windows, covariance_slopes, covariances, cut_windows
 from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, parts_of, standard_errors, sum_of
+from compositegp.forecasting.model_choice import _best_scale
+from compositegp.forecasting.series_learning import PastForecasts
 from compositegp.forecasting.timeline import Timeline
+from compositegp.predictive import IdentityTarget, PredictiveDistribution
 
 KERNEL = ConstantKernel(1.3) * Matern(7.0, nu=1.5) + ConstantKernel(0.4) * Matern(40.0, nu=0.5) + WhiteKernel(0.2)
 
@@ -295,10 +300,60 @@ def test_the_transform_is_chosen_by_the_log_score(rng):
     index = pd.date_range("2024-01-01", periods=24 * 25, freq="h")
     daily = np.sin(2 * np.pi * np.arange(len(index)) / 24)
     noise = 0.3 * rng.normal(size=len(index))
-    grown = CompositeGPForecaster(search=False).fit(pd.Series(np.exp(3 + daily + noise), index))
+    grown = CompositeGPForecaster(search=False).fit(pd.Series(np.exp(3 + 2 * daily + 3 * noise), index))
     plain = CompositeGPForecaster(search=False).fit(pd.Series(20 + daily + noise, index))
     assert grown.target_transform_ == "log"
     assert plain.target_transform_ != "log"
+
+
+class TestPastForecasts:
+    """By which scales are compared: log scores, and CRPS where these say the same."""
+
+    @staticmethod
+    def of(mean, observed, origins):
+        made = PredictiveDistribution(
+            np.broadcast_to(mean, observed.shape), np.ones(len(observed)), IdentityTarget()
+        )
+        return PastForecasts(made, observed, origins, 1.0)
+
+    def test_errors_of_a_horizon_are_one_error(self, rng):
+        """Forecasts that are worse in one of two horizons are not known to be worse, however long the horizons are."""
+        origins = np.repeat(np.arange(2), 500)
+        observed = np.where(origins == 0, 0.0, 1.0) + 0.01 * rng.normal(size=1000)
+        low, high = self.of(0.4, observed, origins), self.of(0.5, observed, origins)
+        assert low.log_scores.mean() < high.log_scores.mean()
+        assert low.is_as_good_as(high)
+        many = np.repeat(np.arange(500), 2)
+        low, high = (self.of(mean, 1.0 + 0.01 * rng.normal(size=1000), many) for mean in (0.4, 0.5))
+        assert not low.is_as_good_as(high)
+        assert high.is_as_good_as(low)
+
+    def test_of_scales_that_score_alike_the_one_with_the_least_crps_is_taken(self, rng):
+        observed, origins = rng.normal(size=200), np.repeat(np.arange(20), 10)
+        scores = {}
+        learned = []
+        for scale in (0.9, 1.0, 5.0):
+            made = PredictiveDistribution(np.zeros(200), np.full(200, scale), IdentityTarget())
+            past = PastForecasts(made, observed, origins, 1.0)
+            learned.append(SimpleNamespace(score=float(past.log_scores.mean()), past=past))
+            scores[scale] = past.crps
+        found = _best_scale(learned)
+        assert found.past.crps == min(scores[0.9], scores[1.0])
+        assert not learned[2].past.is_as_good_as(found.past)
+
+
+@pytest.mark.parametrize("name", [None, "sqrt", "fourth_root", "log"])
+def test_every_scale_is_kept_in_files_and_said_in_words(name, tmp_path, rng):
+    index = pd.date_range("2024-01-01", periods=120, freq="h")
+    y = pd.Series(10 + np.sin(np.arange(120) / 24 * 2 * np.pi) + 0.1 * rng.normal(size=120), index=index)
+    model = CompositeGPForecaster(name, n_neighbors=64, search=False).fit(y)
+    assert model.target_transform_ == name
+    model.save(tmp_path / "model.cgp")
+    loaded = CompositeGPForecaster.load(tmp_path / "model.cgp")
+    assert loaded.target_transform_ == name
+    pd.testing.assert_frame_equal(loaded.predict(6), model.predict(6))
+    words = {None: "as it is", "sqrt": "square root", "fourth_root": "fourth root", "log": "logarithm"}
+    assert f"scale of the target: {words[name]};" in model.describe()[-1]
 
 
 def test_cross_validation_is_the_backtest_as_a_tidy_table():

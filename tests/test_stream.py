@@ -196,7 +196,7 @@ def test_a_second_row_of_a_time_step_is_named_and_not_lost_in_silence(model, tra
     assert_same_forecast(CompositeGPForecaster.load(model), CompositeGPForecaster.load(trained).update(new))
 
 
-@pytest.mark.parametrize(("transform", "wrong"), [("log", "0.0"), ("sqrt", "-1.0")])
+@pytest.mark.parametrize(("transform", "wrong"), [("log", "0.0"), ("sqrt", "-1.0"), ("fourth_root", "-1.0")])
 def test_a_value_that_the_scale_does_not_have_costs_no_other_row(tmp_path, transform, wrong):
     path, new = tmp_path / "model.cgp", values(6, 96)
     fitted = CompositeGPForecaster(transform, n_neighbors=64, search=False).fit(values(96))

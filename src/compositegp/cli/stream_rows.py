@@ -12,7 +12,7 @@ from compositegp.cli.output import CommandError, note
 from compositegp.cli.stream_input import LONGEST_LINE, Line
 from compositegp.cli.text_format import SEPARATORS, TextFormat, is_decimal_comma, trimmed
 from compositegp.cli.time_columns import TimeFormat
-from compositegp.forecasting import in_utc
+from compositegp.forecasting import in_utc, scale_in_words
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
@@ -44,7 +44,7 @@ class RowParser:
         Whether the first line may show another separator.
     has_zone : bool
         Whether times have a time zone.
-    transform : None, "log" or "sqrt"
+    transform : None, "sqrt", "fourth_root" or "log"
         Scale of the model: values must be positive, or not negative.
     """
 
@@ -109,8 +109,8 @@ class RowParser:
         value, *extra = map(self._number, numbers)
         if self._transform == "log" and value <= 0:
             raise ValueError(f"{numbers[0]} is not positive, and the model is of the logarithm")
-        if self._transform == "sqrt" and value < 0:
-            raise ValueError(f"{numbers[0]} is negative, and the model is of the square root")
+        if self._transform in ("sqrt", "fourth_root") and value < 0:
+            raise ValueError(f"{numbers[0]} is negative, and the model is of the {scale_in_words(self._transform)}")
         return Row(in_utc(pd.DatetimeIndex([stamp]))[0], value, tuple(extra))
 
     def _cells(self, text: str, separator: str) -> list[str]:

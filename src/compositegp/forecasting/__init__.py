@@ -6,6 +6,7 @@ from compositegp.forecasting.forecast_parts import ForecastParts
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.many_series import ManyBacktests, ManySeries, backtest_many, fit_many
 from compositegp.forecasting.seasons import Season, given_seasons
+from compositegp.forecasting.target_scales import scale_in_words
 from compositegp.forecasting.timeline import Observed, Timeline, in_utc, observe, zone_of
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "given_seasons",
     "in_utc",
     "observe",
+    "scale_in_words",
     "zone_of",
 ]

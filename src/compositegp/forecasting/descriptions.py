@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from compositegp.forecasting.fitted_series import FittedSeries
+from compositegp.forecasting.target_scales import scale_in_words, scale_name
 
 
 def describe(series: FittedSeries) -> list[str]:
@@ -21,7 +22,7 @@ def describe(series: FittedSeries) -> list[str]:
         count = len(part.theta)
         own = [next(errors) for _ in range(count)]
         lines.append(f"{name}: " + _words(name, np.exp(part.theta), own, step))
-    scale = "none" if type(series.transform).__name__ == "IdentityTarget" else type(series.transform).__name__
+    scale = scale_in_words(scale_name(series.transform))
     tails = (
         "normal" if series.scale.log_df > 4 else f"as of Student's t with {np.exp(series.scale.log_df):.1f} degrees"
     )
@@ -31,10 +32,7 @@ def describe(series: FittedSeries) -> list[str]:
         lines.append(
             f"hyper-parameters: averaged over the fit and {average.n_segments - 1} later segment(s){left_out}"
         )
-    return [*lines, f"scale of the target: {_SCALES.get(scale, scale)}; tails of errors: {tails}"]
-
-
-_SCALES = {"none": "as it is", "LogTarget": "logarithm", "PowerTarget": "square root"}
+    return [*lines, f"scale of the target: {scale}; tails of errors: {tails}"]
 
 
 def _words(name: str, values: Any, errors: list[float], step: Any) -> str:

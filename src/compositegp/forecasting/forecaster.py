@@ -32,18 +32,14 @@ from compositegp.forecasting.series_learning import (
     memory_windows,
 )
 from compositegp.forecasting.stored_series import from_values, to_values
+from compositegp.forecasting.target_scales import TARGET_SCALES, scale_name
 from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
 from compositegp.means import Estimated
-from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget, PredictiveDistribution, TargetTransform
+from compositegp.predictive import PredictiveDistribution, TargetTransform
 from compositegp.storage import Fields, damaged, read_archive, write_archive
 from compositegp.validation import are_finite
 
 FORMAT, VERSION = "compositegp forecaster", 4
-TRANSFORMS: dict[str | None, TargetTransform] = {
-    None: IdentityTarget(),
-    "sqrt": PowerTarget(0.5),
-    "log": LogTarget(),
-}
 _OF_THE_MACHINE = ("n_jobs", "verbose")  # parameters that are not part of a model
 _LONGEST_TEXT = 10_000  # characters of a text that is stored with a model
 _FEWEST_VALUES = 8  # that a model is learned from
@@ -59,7 +55,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    target_transform : "auto", None, "log" or "sqrt"
+    target_transform : "auto", None, "sqrt", "fourth_root" or "log"
         The scale on which the series is modeled; ``auto`` takes the one whose past forecasts score best. With "log"
         forecasts are never negative.
     horizon : int, str or Timedelta, optional
@@ -102,7 +98,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "target_transform": [StrOptions({"auto", "log", "sqrt"}), None],
+        "target_transform": [StrOptions({"auto", "fourth_root", "log", "sqrt"}), None],
         "horizon": "no_validation",
         "seasons": [StrOptions({"auto"}), list, tuple],
         "timezone": [str, None],
@@ -426,9 +422,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
 
     @property
     def target_transform_(self) -> str | None:
-        """The scale on which the series is modeled: None, "log" or "sqrt"."""
-        kind = type(self._fitted().transform)
-        return next(name for name, one in TRANSFORMS.items() if type(one) is kind)
+        """The scale on which the series is modeled: None, "sqrt", "fourth_root" or "log"."""
+        return scale_name(self._fitted().transform)
 
     @property
     def theta_standard_errors_(self) -> Floats:
@@ -597,13 +592,10 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     def _transforms(self, values: Floats) -> list[TargetTransform]:
         """The scales to try."""
         if self.target_transform != "auto":
-            chosen = TRANSFORMS[self.target_transform]
+            chosen = TARGET_SCALES[self.target_transform]
             chosen.forward(values)  # refuses values that it cannot take
             return [chosen]
-        found = [TRANSFORMS[None]]
-        if values.min() > 0:
-            found += [TRANSFORMS["sqrt"], TRANSFORMS["log"]]
-        return found
+        return list(TARGET_SCALES.values()) if values.min() > 0 else [TARGET_SCALES[None]]
 
     def _extra(self, series: FittedSeries, X: pd.DataFrame | None, count: int) -> Floats | None:
         if not series.columns:

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from compositegp.backend import Floats
 from compositegp.forecasting.aggregation import aggregate_forecast
 from compositegp.forecasting.backtesting import Backtest, backtest, rows_before
-from compositegp.forecasting.forecaster import TRANSFORMS, CompositeGPForecaster
+from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.shared_learning import Member, common_thetas
+from compositegp.forecasting.target_scales import TARGET_SCALES
 from compositegp.forecasting.timeline import Horizon, Observed, in_utc, observe
 from compositegp.validation import check_count
 
@@ -380,7 +381,7 @@ def _shared_thetas(models: dict[Any, CompositeGPForecaster], series: dict[Any, O
 
 
 def _member(model: CompositeGPForecaster) -> Member:
-    values = TRANSFORMS[model.target_transform_].forward(model.observations_["value"].to_numpy())
+    values = TARGET_SCALES[model.target_transform_].forward(model.observations_["value"].to_numpy())
     return Member(model.kernel_, max(float(np.std(values)), 1e-150), model.windows_)
 
 

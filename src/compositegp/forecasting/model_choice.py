@@ -16,6 +16,7 @@ from compositegp.forecasting.series_learning import (
     Task,
     learn_candidate,
 )
+from compositegp.forecasting.target_scales import scale_in_words, scale_name
 from compositegp.predictive import TargetTransform
 
 _WORTH = 0.002  # nats a value by which a change has to raise the score
@@ -119,12 +120,14 @@ def choose_model(
     """
     run = Parallel(n_jobs=n_jobs)
     first = run(delayed(learn_candidate)(task, Candidate(one, effects, _MEMORIES[0])) for one in transforms)
-    best: Learned = max(first, key=_score)
+    best = _best_scale(first)
     worth = max(_WORTH, task.chance) if task.is_whole else _WORTH
     notes = []
     if len(transforms) > 1:
         scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
-        notes.append(f"scale {_name(best.candidate.transform)} by the log score of past forecasts ({scores})")
+        notes.append(
+            f"scale of the target: {_name(best.candidate.transform)}, by the log scores of past forecasts ({scores})"
+        )
     stages = (_with_histories, _without_effects, _other_memories)[: 2 if task.is_whole else 3]
     for stage in stages if search else ():
         changes = list(stage(best.candidate, histories, fixed))
@@ -187,9 +190,20 @@ def _merged(before: Candidate, changed: Sequence[Candidate]) -> Candidate:
     return replace(before, effects=[effect for effect in before.effects if effect.name not in gone] + added)
 
 
+def _best_scale(learned: Sequence[Learned]) -> Learned:
+    """Of the scales whose log score is the best, or as good within two standard errors, the one with the least CRPS.
+
+    The log score says more about small values than a user would: a scale that draws large values together makes the
+    densities of small ones large.
+    """
+    best = max(learned, key=_score)
+    good = [one for one in learned if one is best or one.past.is_as_good_as(best.past)]
+    return min(good, key=lambda one: one.past.crps) if len(good) > 1 else best
+
+
 def _score(learned: Learned) -> float:
     return learned.score if np.isfinite(learned.score) else -np.inf
 
 
 def _name(transform: TargetTransform) -> str:
-    return {"IdentityTarget": "none", "LogTarget": "log", "PowerTarget": "square root"}[type(transform).__name__]
+    return scale_in_words(scale_name(transform))

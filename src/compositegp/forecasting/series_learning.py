@@ -7,6 +7,7 @@ windows before each origin. Candidates are tried one change at a time, and a cha
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +56,8 @@ _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do n
 _CYCLES = 2.5  # of the longest pattern that are known before the first forecast that counts
 _INDEPENDENT = 1.0  # errors in a horizon, by the coverage of 46 series, most of months and quarters
 _FREEDOM = 1.0  # of the hyper-parameters of a short series
+_SCORED = 400  # values whose CRPS is computed, about
+_ERRORS = 2.0  # standard errors within which two candidates score alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,50 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class PastForecasts:
+    """Forecasts of values that are known, by which candidates are compared.
+
+    Attributes
+    ----------
+    distribution : PredictiveDistribution
+        Of n values, in the user's unit.
+    observed : array of shape (n,)
+        The values.
+    origins : int array of shape (n,)
+        The number of the horizon that each is in, ascending.
+    overlap : float
+        Horizons in which a value is.
+    """
+
+    distribution: PredictiveDistribution
+    observed: Floats
+    origins: Indices
+    overlap: float
+
+    @cached_property
+    def log_scores(self) -> Floats:
+        """Log scores of the values, shape (n,)."""
+        return np.asarray(self.distribution.logpdf(self.observed))
+
+    @cached_property
+    def crps(self) -> float:
+        """Mean CRPS of a value, by some of them where there are many."""
+        some = slice(None, None, max(1, len(self.observed) // _SCORED))
+        return float(self.distribution[some].crps(self.observed[some]).mean())
+
+    def is_as_good_as(self, other: "PastForecasts") -> bool:
+        """Whether the mean log score is as good as that of another within two standard errors of their difference.
+
+        Errors of one horizon are alike: the standard error is that of the means of horizons that do not overlap.
+        """
+        differences = self.log_scores - other.log_scores
+        numbers = np.unique(self.origins, return_inverse=True)[1]
+        means = np.bincount(numbers, differences) / np.bincount(numbers)
+        independent = max(len(means) / self.overlap, 2.0)
+        return bool(differences.mean() >= -_ERRORS * means.std() / np.sqrt(independent - 1))
+
+
+@dataclass(frozen=True, eq=False)
 class Learned:
     """A candidate with all that was learned about it.
 
@@ -155,8 +202,8 @@ class Learned:
         Mean squares of the latest errors.
     score : float
         Mean log score of a value that was forecast, in the user's unit.
-    errors : Forecasts
-        Of the windows by which the model was chosen.
+    past : PastForecasts
+        Which the score is of.
     """
 
     candidate: Candidate
@@ -167,7 +214,7 @@ class Learned:
     scale: ErrorScale
     recent: Floats
     score: float
-    errors: Forecasts
+    past: PastForecasts
 
     @property
     def estimate(self) -> Estimate:
@@ -232,10 +279,11 @@ def learn_candidate(
         residuals = y - functions @ information.estimate().mean
         if turn == rounds - 1:
             at = (seen.starts[first:, None] + seen.steps[first:]).ravel()
-            scale, recent, score = _calibrate(
+            scale, recent, past = _calibrate(
                 task, candidate, tried[best], seen.steps[first:], at, y + center, overlap
             )
-            found = Learned(candidate, kernel, list(parts), center, information, scale, recent, score, tried[best])
+            score = float(past.log_scores.mean())
+            found = Learned(candidate, kernel, list(parts), center, information, scale, recent, score, past)
     assert found is not None
     return found
 
@@ -253,19 +301,20 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
         kernel = learn_memory(begin, [past.latest(_LATEST)], precision=prior).kernel
     k = covariances(kernel, size)
     forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
-    scale, recent, score = _calibrate_whole(task, candidate, forecasts, y)
+    scale, recent, tried = _calibrate_whole(task, candidate, forecasts, y)
+    score = float(tried.log_scores.mean())
     information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
-    return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, forecasts)
+    return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, tried)
 
 
 def _calibrate_whole(
     task: Task, candidate: Candidate, forecasts: Forecasts, y: Floats
-) -> tuple[ErrorScale, Floats, float]:
+) -> tuple[ErrorScale, Floats, PastForecasts]:
     """As `_calibrate`, for overlapping horizons of a short series; the scale knows that they are few."""
     steps = np.broadcast_to(np.arange(task.block), forecasts.errors.shape)
     at = (task.first_origin + np.arange(len(steps))[:, None] + steps).ravel()
-    scale, recent, score = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
-    return scale.widened(_INDEPENDENT * (len(y) - task.first_origin) / task.block), recent, score
+    scale, recent, past = _calibrate(task, candidate, forecasts, steps, at, y, float(task.block))
+    return scale.widened(_INDEPENDENT * (len(y) - task.first_origin) / task.block), recent, past
 
 
 def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
@@ -323,8 +372,8 @@ def _calibrate(
     at: Indices,
     y: Floats,
     overlap: float,
-) -> tuple[ErrorScale, Floats, float]:
-    """Scale of the errors, mean squares of the latest ones, and the log score in the user's unit."""
+) -> tuple[ErrorScale, Floats, PastForecasts]:
+    """Scale of the errors, mean squares of the latest ones, and the forecasts by which candidates are compared."""
     z = forecasts.errors / np.sqrt(forecasts.variance)
     counts = np.isfinite(z).sum(axis=1).astype(np.float64)
     squares = np.where(np.isfinite(z), z, 0.0) ** 2
@@ -350,6 +399,8 @@ def _calibrate(
     spread = np.sqrt(forecasts.variance).ravel()[there] * scale.factors(situation)
     location = y[at][there] - forecasts.errors.ravel()[there]
     found = PredictiveDistribution(location, spread, candidate.transform, scale.family)
-    scores = found.logpdf(task.grid.values[at][there])
     share = 1.0 if task.is_whole else _CHOICE_SHARE
-    return scale, recent[-1], float(scores[-max(int(share * len(scores)), 1) :].mean())
+    latest = np.arange(len(location))[-max(int(share * len(location)), 1) :]
+    origins = np.repeat(np.arange(len(z)), z.shape[1])[there]
+    past = PastForecasts(found[latest], task.grid.values[at][there][latest], origins[latest], overlap)
+    return scale, recent[-1], past

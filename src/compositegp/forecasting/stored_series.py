@@ -13,16 +13,16 @@ from compositegp.forecasting.error_scale import SPANS, ErrorScale
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.grid import Grid
 from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
+from compositegp.forecasting.target_scales import TARGET_SCALES, scale_name
 from compositegp.forecasting.timeline import Timeline
 from compositegp.kernels import check_covariances
 from compositegp.learning import Average
-from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget
 from compositegp.storage import Fields
 from compositegp.validation import are_finite, check_kernel
 
+_AS_IT_IS = "none"  # the scale of a series that is not transformed
 _LARGEST = 1e100  # of a mean: its square has to be a number
 _SHORTEST_SPAN = 0.5  # of a trend or a cycle, in steps
-_TRANSFORMS = {"none": IdentityTarget(), "log": LogTarget(), "sqrt": PowerTarget(0.5)}
 _PLAIN = (
     "kernel",
     "names",
@@ -57,7 +57,7 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
             "segment": series.recursion.segment,
             "until": series.recursion.until,
         },
-        "transform": next(name for name, one in _TRANSFORMS.items() if type(one) is type(series.transform)),
+        "transform": scale_name(series.transform) or _AS_IT_IS,
         "effects": [
             {
                 "name": effect.name,
@@ -111,7 +111,8 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
         about.number("prior_variance", above=0.0),
         about.number("weight", above=0.0),
     )
-    transform = _TRANSFORMS.get(parts.text("transform"))
+    name = parts.text("transform")
+    transform = TARGET_SCALES.get(None if name == _AS_IT_IS else name)
     if transform is None:
         raise ValueError(f"transform {parts['transform']!r:.60} is not known")
     transform.forward(grid.values[np.isfinite(grid.values)])
