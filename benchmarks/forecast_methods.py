@@ -11,7 +11,9 @@ from forecast_series import Case
 LEVELS = np.round(np.arange(0.05, 0.96, 0.05), 3)
 TAILS = (0.025, 0.975)
 QUANTILES = [*LEVELS.tolist(), *TAILS]
-_RECENT = {"hour": 24 * 7 * 12, "half hour": 48 * 7 * 8, "day": 365 * 3, "month": 10_000}  # that statsforecast sees
+# Values that statsforecast sees.
+_RECENT = {"hour": 24 * 7 * 12, "half hour": 48 * 7 * 8, "day": 365 * 3, "month": 10_000, "quarter": 10_000}
+_CALENDAR = {"month": "MS", "quarter": "QS"}  # steps that differ in length
 
 
 class Result(NamedTuple):
@@ -36,7 +38,7 @@ def compositegp(case: Case) -> Result:
 def _regular(case: Case) -> pd.Series:
     """The series on a regular grid, gaps filled in, for libraries that need one."""
     step = case.y.index.to_series().diff().mode().iloc[0]
-    y = case.y if case.kind == "month" else case.y.asfreq(step)
+    y = case.y if case.kind in _CALENDAR else case.y.asfreq(step)
     return y.interpolate().tz_localize(None) if y.index.tz is not None else y.interpolate()
 
 
@@ -56,7 +58,7 @@ def statsforecast(model: str) -> Callable[[Case], Result]:
         y = _regular(case)
         y = y.iloc[-(_RECENT[case.kind] + case.origins * case.horizon) :]
         frame = pd.DataFrame({"unique_id": "a", "ds": y.index, "y": y.to_numpy()})
-        frequency = "MS" if case.kind == "month" else pd.infer_freq(y.index[:100])
+        frequency = _CALENDAR.get(case.kind) or pd.infer_freq(y.index[:100])
         widths = sorted({round(100 * abs(2 * q - 1), 3) for q in QUANTILES} - {0.0})
         done = StatsForecast([model_ := made], freq=frequency).cross_validation(
             df=frame, h=case.horizon, step_size=case.horizon, n_windows=case.origins, level=widths
@@ -79,7 +81,7 @@ def lightgbm(case: Case) -> Result:
     from skforecast.recursive import ForecasterRecursive
 
     y = _regular(case)
-    frequency = "MS" if case.kind == "month" else pd.infer_freq(y.index[:100])
+    frequency = _CALENDAR.get(case.kind) or pd.infer_freq(y.index[:100])
     y = y.asfreq(frequency)
     local = case.options.get("timezone")
     index = y.index if local is None else y.index.tz_localize("UTC").tz_convert(local)
