@@ -94,8 +94,8 @@ def page(found: dict[str, dict[str, dict[str, float]]]) -> str:
     best = crps[list(RULES)].min(axis=1)
     lines = [
         f"{len(crps)} series, the last three years of each. The ratio of CRPS is a geometric mean over the series,",
-        "with its standard error. The last column counts the series on which a method is more than 3 % behind the best of",
-        "seasonal naive, AutoETS and MSTL, which is known only when all is over.",
+        "with its standard error. The last column counts the series on which a method is more than 3 % behind the best",
+        "of seasonal naive, AutoETS and MSTL, which is known only when all is over.",
         "",
         "| method | CRPS over ours | ours is better on | in 50 % | 80 % | 95 % | more than 3 % behind the best |",
         "|---|---|---|---|---|---|---|",
