@@ -26,5 +26,20 @@ def scale_name(transform: TargetTransform) -> str | None:
 
 
 def scale_in_words(name: str | None) -> str:
-    """A scale as readers are told of it."""
+    """A scale as readers are told of it.
+
+    Parameters
+    ----------
+    name : {None, "sqrt", "fourth_root", "log"}
+        A value of `target_transform`.
+
+    Returns
+    -------
+    words : str
+
+    Examples
+    --------
+    >>> scale_in_words("fourth_root")
+    'fourth root'
+    """
     return _WORDS[name]
