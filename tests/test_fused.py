@@ -137,7 +137,9 @@ def test_the_nearest_of_many_are_those_of_the_tree(rank, rng, fusing, monkeypatc
     points, centres = rng.uniform(size=(700, 3)), rng.uniform(size=(20, 3))
     points[5:40] = centres[3] + 1e-3 * rng.normal(size=(35, 3))
     found = NeighborSearch(points)
-    np.testing.assert_array_equal(fetch(found.nearest_there(centres, 9, None)), found.nearest(centres, 9, None))
+    np.testing.assert_array_equal(
+        fetch(found.at_ranks_there(centres, np.arange(9), None)), found.nearest(centres, 9, None)
+    )
     distances = cdist(centres, points)
     np.testing.assert_array_equal(found.nearest(centres, 9, None), np.argsort(distances, axis=1)[:, :9])
     np.testing.assert_allclose(found.distance_to(centres, 9, None), np.sort(distances, axis=1)[:, 8])
