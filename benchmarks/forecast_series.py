@@ -21,15 +21,13 @@ class Case(NamedTuple):
     options: dict
 
 
-def cases(origins: int, quick: bool = False) -> dict[str, Callable[[], Case]]:
+def cases(origins: int) -> dict[str, Callable[[], Case]]:
     """All the series of the data folder by name; each is read when it is called.
 
     Parameters
     ----------
     origins : int
         Horizons at the end of an hourly or half-hourly series that are forecast.
-    quick : bool
-        As many origins for the stations in Stockholm as for the others, rather than a year of them.
     """
     base = folder()
     if base is None:
@@ -50,7 +48,7 @@ def cases(origins: int, quick: bool = False) -> dict[str, Callable[[], Case]]:
         found[f"fuel: {name}"] = partial(_fuel, base, name)
     found["NOx, robustbase"] = partial(_robustbase, origins)
     for name in ("nox_essingeleden", "nox_hornsgatan"):
-        found[name] = partial(_stockholm, base, name, origins if quick else 364)
+        found[name] = partial(_stockholm, base, name, origins)
     return found
 
 
