@@ -21,6 +21,15 @@ class Case(NamedTuple):
     options: dict
 
 
+FUELS = {
+    "GLPs": "liquefied gas",
+    "Gasolinas": "petrol",
+    "Querosenos": "kerosene",
+    "Gasoleos": "diesel",
+    "Fueloleos": "fuel oil",
+}
+
+
 def cases(origins: int) -> dict[str, Callable[[], Case]]:
     """All the series of the data folder by name; each is read when it is called.
 
@@ -40,15 +49,15 @@ def cases(origins: int) -> dict[str, Callable[[], Case]]:
         found[name] = partial(_bikes, base, origins, temperature)
     with_header = pd.read_csv(base / "series/bdg2_hourly_sample.csv.gz", index_col=0, nrows=1)
     for name in with_header:
-        found[name] = partial(_building, base, origins, name)
+        found[name.replace("_", " ")] = partial(_building, base, origins, name)
     found["users a day"] = partial(_users, base, min(origins, 30))
     found["spending a month"] = partial(_spending, base)
     fuel = pd.read_csv(base / "series/consumos-combustibles-mensual.csv.gz", index_col=0, nrows=1)
     for name in fuel:
-        found[f"fuel: {name}"] = partial(_fuel, base, name)
+        found[f"fuel: {FUELS.get(name, name)}"] = partial(_fuel, base, name)
     found["NOx, robustbase"] = partial(_robustbase, origins)
-    for name in ("nox_essingeleden", "nox_hornsgatan"):
-        found[name] = partial(_stockholm, base, name, origins)
+    for name in ("essingeleden", "hornsgatan"):
+        found[f"NOx, {name.capitalize()}"] = partial(_stockholm, base, f"nox_{name}", origins)
     return found
 
 
