@@ -14,6 +14,7 @@ demo: $(READY)
 # The paper's experiments, ten minutes on two cores, into docs/; for nox, COMPOSITEGP_DATA names the folder of the
 # Stockholm file. A verdict that changes shows in the diff of tests/paper_verdicts.csv.
 reproduce: $(READY)
+	@test -n "$$COMPOSITEGP_DATA" || { echo "set COMPOSITEGP_DATA to the folder of the Stockholm file"; exit 1; }
 	$(BIN)/compositegp reproduce all --out out/reproduction
 	cp out/reproduction/reproduction.md docs/
 	cp out/reproduction/figures/*.png docs/figures/

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import ConstantKernel, PairwiseKernel
 from test_learning import DEFAULT, TRUTH, simulate
 
 from compositegp import (
@@ -18,7 +19,8 @@ from compositegp import (
     learn,
     segment,
 )
-from compositegp.learning import Average, BlockEstimate, fisher_average
+from compositegp.composite import Observations
+from compositegp.learning import Average, BlockEstimate, estimate_block, fisher_average
 from compositegp.learning.fisher_average import _warnings as average_warnings
 
 
@@ -74,6 +76,14 @@ class TestAverage:
         others = [part for number, part in enumerate(segments[:4]) if number != 2]
         without = learn(DEFAULT, X, y, others, learning=method, n_jobs=1)
         np.testing.assert_allclose(result.theta, without.theta, rtol=0, atol=2e-3)
+
+    def test_a_segment_without_a_positive_definite_covariance_has_no_estimate(self):
+        """A sigmoid kernel is not positive definite, at any variance."""
+        X = np.linspace(-2, 2, 12)[:, None]
+        kernel = ConstantKernel() * PairwiseKernel(gamma=-1.0, gamma_bounds="fixed", metric="sigmoid")
+        data = Observations.checked(kernel, X, X[:, 0], mean=None, noise_variance=None)
+        (stack,) = Composite.full(len(X)).stacks
+        assert estimate_block(data, stack, np.zeros((0, 1)), 0, 0) is None
 
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
     def test_a_gaussian_prior_of_the_coefficients_counts(self, data):

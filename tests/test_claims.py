@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compositegp.paper import Experiment, markdown, section_5
+from compositegp.paper import Claim, Experiment, markdown, section_5
 from compositegp.paper.learning_claims import average_claims
 from compositegp.paper.monotone import apart, falls, not_falling
 from compositegp.paper.nox_claims import study_claims
@@ -92,7 +92,7 @@ def test_the_case_nearest_to_the_papers_number_is_the_nearest():
         ("hornsgatan", "constant"): scores_of(78.0, [1.0] * 5, [1.0] * 5),
     }
     (claim,) = claims_about(results, "the RMSE of the GP").values()
-    assert claim.found.startswith("78.00 (hornsgatan, constant as mean")
+    assert claim.found.startswith("78.00 (Hornsgatan, constant as mean")
     assert not claim.holds
 
 
@@ -115,11 +115,27 @@ def test_reasons_about_averages_name_the_parameter_and_the_step():
         for size, alpha, seconds in ((50, 0.030, 1.2), (100, 0.020, 0.9), (200, 0.021, 1.3))
         for name, error in (("α", alpha), ("θ", 1 / size))
     ]
-    claims = {claim.text: claim for claim in average_claims(rows, 5.0)}
-    assert claims["the accuracy of the weighted average improves with them"].why.startswith(
-        "α: not from 100 to 200;"
-    )
-    assert claims["there is a trade-off between accuracy and computational cost"].why == "not from 50 to 100"
+    finals = {size: np.array([[alpha, 1 / size]] * 4) for size, alpha in ((50, 0.030), (100, 0.020), (200, 0.021))}
+    claims = {claim.text: claim for claim in average_claims(rows, finals, 5.0)}
+    better = claims["the accuracy of the weighted average improves as N_k becomes larger"]
+    assert better.why.startswith("α: not from 100 to 200;")
+    cost = claims["there is a trade-off between accuracy and computational cost"]
+    assert cost.why.startswith("not from 50 to 100:")
+
+
+def test_a_fall_within_its_standard_error_is_none():
+    """α falls in two of three series and on average, but by less than the standard error of that average."""
+    rows = [(size, name, 0.01, 0.01, 0.02, 0.02, 1.0, float(size)) for size in (50, 100) for name in ("α", "θ")]
+    finals = {50: np.array([[3.0, 3.0]] * 3), 100: np.array([[1.0, 1.0], [2.0, 1.0], [4.2, 1.0]])}
+    assert (finals[100][:, 0] ** 2).mean() < 9
+    claim = average_claims(rows, finals, 5.0)[0]
+    assert not claim.holds
+    assert claim.why.startswith("α: not from 50 to 100;")
+
+
+def test_a_claim_that_fails_needs_a_reason():
+    with pytest.raises(ValueError, match="no reason is given"):
+        Claim("the CGP is faster", "fewer seconds", "2 s against 1 s", False)
 
 
 @pytest.mark.parametrize(
@@ -137,5 +153,5 @@ def test_a_remark_that_fails_does_so_in_the_direction_that_is_printed(exact, tot
 
 def test_the_report_says_what_its_methods_are():
     text = markdown([Experiment("x", "X", "set")], "command", 2).split("## X")[0]
-    for name in ("GP", "CGP", "SGP", "FITC"):
+    for name in ("GP", "CGP", "SGP", "FITC", "conditional"):
         assert f"- **{name}**" in text

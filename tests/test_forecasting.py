@@ -11,6 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from compositegp import Composite, posterior
+from compositegp.datasets import nox_emissions
 from compositegp.forecasting import (
     CompositeGPForecaster,
     Timeline,
@@ -223,6 +224,16 @@ def test_intervals_cover_and_simple_forecasts_are_beaten(log):
     assert len(done.forecasts) == 14 * 24
     if log:
         assert done.forecasts["q0.025"].min() > 0
+
+
+@pytest.mark.slow
+def test_a_real_series_is_forecast_with_intervals_that_cover():
+    series = nox_emissions()
+    assert len(series) == 8088
+    done = backtest(CompositeGPForecaster("log"), series, "24h", 100)
+    ours = done.scores.loc["compositegp, mean"]
+    assert 0.90 < ours["coverage 95 %"] < 0.98
+    assert ours["RMSE"] < 0.8 * done.scores.loc["seasonal naive", "RMSE"]
 
 
 def test_a_backtest_sees_no_future(series):

@@ -14,7 +14,7 @@ class TestOverconfidence:
     def series(self):
         rng = np.random.default_rng(3)
         t = np.arange(1056.0)[:, None]
-        kernel = ExpSineSquared(1.0, 128.0) + RBF(20.0) + WhiteKernel(0.1)
+        kernel = ExpSineSquared(1.0, 128.0) + RBF(20 / np.sqrt(2)) + WhiteKernel(0.1)
         y = np.linalg.cholesky(kernel(t)) @ rng.normal(size=len(t))
         model = CompositeGPRegressor(
             kernel,

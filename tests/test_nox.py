@@ -102,7 +102,7 @@ def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, learned, t
         cgp, sgp = (
             errors[[f"{name} {in_weeks(size)}" for size in (1, 2, 5)]].to_numpy() for name in ("CGP", "FITC")
         )
-        case = f": essingeleden, {kind} as mean, RMSE of the {predictor}"
+        case = f": Essingeleden, {kind} as mean, RMSE of the {predictor}"
         assert verdicts["the GP is the lower bound of CGP and SGP" + case] == (errors["GP"] <= min(*cgp, *sgp))
         assert verdicts["larger segments and more inducing points reduce the RMSE" + case] == (
             (np.diff(cgp) < 0).all() and (np.diff(sgp) < 0).all()
@@ -111,8 +111,8 @@ def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, learned, t
         assert verdicts["the gap between the RMSEs of CGP and SGP closes" + case] == closes
         to_gp = (np.diff(np.abs(cgp - errors["GP"])) < 0).all()
         assert verdicts["(not in the paper) longer segments close the gap to the GP" + case] == to_gp
-    assert verdicts["the GP is the lower bound of CGP and SGP: essingeleden, the author's own runs"]
-    assert not verdicts["the gap between the RMSEs of CGP and SGP closes: essingeleden, the author's own runs"]
+    assert verdicts["the GP is the lower bound of CGP and SGP: Essingeleden, the author's own runs"]
+    assert not verdicts["the gap between the RMSEs of CGP and SGP closes: Essingeleden, the author's own runs"]
     # Every prediction is there: the scores can be computed from them.
     every = pd.read_csv(tmp_path / "nox_predictions.csv", parse_dates=["time"])
     assert every.groupby(["model", "method"]).size().eq(5 * 24).all()
@@ -145,7 +145,7 @@ def test_the_authors_numbers_are_read_by_their_weeks():
 @pytest.mark.parametrize(("years", "holds"), [(6, False), (11, True)])
 def test_the_length_of_the_data_is_that_of_the_file(years, holds):
     index = pd.date_range("2001-01-01", f"{2001 + years}-01-01", freq="h")
-    claim = span_claim(pd.Series(1.0, index))
+    claim = span_claim(pd.Series(1.0, index), "the file is short")
     assert claim.holds == holds
     assert f"2001-01-01 to {2001 + years}-01-01: {years}.0 years, {len(index):,} hours" in claim.found
 

@@ -126,9 +126,18 @@ class TestSlip3InformationGain:
         kernel = RBF(1.0) + WhiteKernel(0.1)
         X = np.linspace(0, 4, 24)[:, None]
         Z = np.array([[0.9], [2.0], [3.1]])
-        exact, summed, _, gain = self.quantities(kernel, X, Z, np.array_split(np.arange(24), 4))
+        segments = np.array_split(np.arange(24), 4)
+        exact, summed, _, gain = self.quantities(kernel, X, Z, segments)
         assert summed > exact
         assert gain < exact
+        found = compare(kernel, X, Z, Composite.marginal(segments))  # what the library says of it
+        assert found.information_sum > found.information_exact > found.information_composite
+        np.testing.assert_allclose(
+            [found.information_exact, found.information_sum, found.information_composite],
+            [exact, summed, gain],
+            rtol=0,
+            atol=1e-7,
+        )
 
 
 def test_slip_4_size_of_the_test_set():

@@ -19,8 +19,6 @@ from compositegp import (
 )
 from compositegp.posteriors import composite_posterior
 
-TOLERANCE = {"rtol": 1e-7, "atol": 1e-8}
-
 
 def everything_before(segments):
     return [np.concatenate([[], *segments[:k]]).astype(int) for k in range(len(segments))]

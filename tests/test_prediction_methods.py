@@ -27,6 +27,7 @@ from compositegp import (
 )
 from compositegp.composite import Observations
 from compositegp.prediction import Committee, FittedTerms, Inducing
+from compositegp.simulate import stationary_field
 
 KERNEL = ConstantKernel(1.5) * Matern([0.7, 1.5], nu=1.5) + WhiteKernel(0.04)
 
@@ -294,6 +295,28 @@ def test_predict_is_safe_in_threads_and_processes(data):
                 np.testing.assert_array_equal(found, expected)
         for found in Parallel(n_jobs=2)(delayed(model.predict)(Z, return_std=True) for _ in range(2)):
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+def test_default_covers_what_it_says_from_neighbors():
+    """Beyond 2,048 observations, where neighbors are chosen and errors calibrated: grids, of which half is known."""
+    kernel = ConstantKernel(1.0) * Matern(6.0, nu=1.5)
+    X = np.stack(np.meshgrid(np.arange(80.0), np.arange(80.0)), -1).reshape(-1, 2)
+    shares = {0.5: [], 0.95: []}
+    for seed, field in enumerate(stationary_field(kernel, (80, 80), n_draws=6, random_state=5)):
+        rng = np.random.default_rng(seed)
+        y = field.ravel() + np.sqrt(0.1) * rng.normal(size=len(X))
+        order = rng.permutation(len(X))
+        known, wanted = order[:3200], order[3200:]
+        model = CompositeGPRegressor().fit(X[known], y[known])
+        assert model.neighbor_curve_ is not None
+        assert model.calibration_ is not None
+        for level, found in shares.items():
+            lower, upper = model.predict_interval(X[wanted], level)
+            found.append(np.mean((lower < y[wanted]) & (y[wanted] < upper)))
+    for level, found in shares.items():
+        error = np.std(found, ddof=1) / np.sqrt(len(found))
+        assert abs(np.mean(found) - level) < 3 * error + 0.005
 
 
 @pytest.mark.parametrize(

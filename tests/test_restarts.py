@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
-from compositegp import CompositeGPRegressor, CompositeLikelihood
+from compositegp import CompositeGPRegressor, CompositeLikelihood, FisherAverage, learn
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -51,6 +51,16 @@ def test_more_starts_are_never_less_likely():
     assert found[0] <= found[1] + 0.05
     assert found[1] <= found[2] + 0.05
     assert found[2] > found[0] + 0.5  # the given start leads to a lower maximum
+
+
+def test_an_average_of_segments_begins_at_several_points_too():
+    X, y = PROBLEMS[0]
+    found = []
+    for n_restarts in (0, 8):
+        learning = FisherAverage(n_restarts=n_restarts, tolerance=None)
+        result = learn(far_start(), X, y, [np.arange(len(X))], learning=learning, random_state=0)
+        found.append(GaussianProcessRegressor(result.kernel, optimizer=None).fit(X, y).log_marginal_likelihood())
+    assert found[1] > found[0] + 0.5  # the given start leads to a lower maximum
 
 
 def test_starts_are_the_same_in_every_run():

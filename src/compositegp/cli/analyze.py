@@ -59,7 +59,8 @@ def run(
         kernel = model.regressor.kernel_
         output.line(f"kernel: {kernel}")
         output.result("kernel", str(kernel))
-        report = model.regressor.analyze(Z[:_MOST_TEST_ROWS])
+        with ProgressBar("what the approximation costs"):
+            report = model.regressor.analyze(Z[:_MOST_TEST_ROWS])
         output.line(f"\nThe default approximation, at these rows:\n{report}")
         output.result("verdict", report.verdict)
         output.result("points", report.table)

@@ -88,7 +88,7 @@ def read_table_and_format(
     named = table.index.name is not None and table.index.name not in table.columns
     table = table.reset_index(drop=not named)
     if not len(table):
-        raise CommandError(f"{path} has no rows.")
+        raise CommandError(f"{path} has no rows: only names of columns. Give a file with data.")
     table.columns = table.columns.map(str)
     return table, text_format
 
@@ -97,7 +97,7 @@ def _read_csv(
     path: Path, layout: Layout, given: TextFormat, text_columns: Sequence[str], keep_blank_lines: bool
 ) -> tuple[pd.DataFrame, TextFormat]:
     if not layout.names:
-        raise CommandError(f"{path} is empty.")
+        raise CommandError(f"{path} is empty. Give a file with a line of column names and rows below it.")
     keep_blank_lines = keep_blank_lines or len(layout.names) == 1
     table = pd.read_csv(
         path,

@@ -19,6 +19,11 @@ _METHODS = (
     "points are predicted from those.",
     "- **FITC** (fully independent training conditional): the SGP that is computed here, in which the observations are "
     "independent of each other once the values at the inducing points are given.",
+    "- **conditional** (not in the paper): segments as in the CGP, each given so many weeks of those before it in the "
+    "order (block Vecchia).",
+    "",
+    "RMSE and MAE are the root mean squared and the mean absolute error; CRPS and nats are in the "
+    "[glossary](theory.md#glossary).",
 )
 
 VERDICT_COLUMNS = ("experiment", "claim", "verdict", "timed")
@@ -39,7 +44,7 @@ class Claim:
     holds : bool
         Whether the rule is true of them.
     why : str
-        The reason, which is printed where it is not.
+        The reason, which is printed where it is not. A claim that fails has one.
     timed : bool
         Whether the numbers are seconds, which depend on the machine.
 
@@ -55,6 +60,10 @@ class Claim:
     holds: bool
     why: str = ""
     timed: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.holds and not self.why:
+            raise ValueError(f"the claim that {self.text} does not hold ({self.found}), and no reason is given")
 
     @property
     def verdict(self) -> str:
@@ -116,7 +125,7 @@ def markdown(experiments: Sequence[Experiment], command: str, cores: int) -> str
     <BLANKLINE>
     A grid.
     <BLANKLINE>
-    | the paper | rule | found | |
+    | claim | rule | found | verdict |
     |---|---|---|---|
     | errors grow | the second is larger | from 1 to 2 | agrees |
     <BLANKLINE>
@@ -131,14 +140,14 @@ def markdown(experiments: Sequence[Experiment], command: str, cores: int) -> str
         "",
         *_METHODS,
         "",
-        f"Of {len(own)} rows with claims of the paper {sum(claim.holds for claim in own)} agree. Each row states the "
-        "rule of its verdict. Rows that begin with “(not in the paper)” are about this library. The CSV files that the "
-        "command writes hold every prediction.",
+        f"Of {len(own)} rows with claims of the paper {sum(claim.holds for claim in own)} agree; a claim about several "
+        "stations, means or predictors has a row for each. Each row states the rule of its verdict. Rows that begin "
+        "with “(not in the paper)” are ours. The CSV files that the command writes hold every prediction.",
         "",
     ]
     for experiment in experiments:
         lines += [f"## {experiment.title}", "", experiment.setting, ""]
-        lines += ["| the paper | rule | found | |", "|---|---|---|---|"]
+        lines += ["| claim | rule | found | verdict |", "|---|---|---|---|"]
         for claim in experiment.claims:
             verdict = claim.verdict if claim.holds else f"**{claim.verdict}**"
             reason = f": {claim.why}" if claim.why and not claim.holds else ""

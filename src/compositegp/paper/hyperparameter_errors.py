@@ -77,13 +77,13 @@ def run(
     figure, axes = style.figure(2, len(SIZES), size=(11, 5.4), sharey="row")
     rows: list[tuple[Any, ...]] = []
     segment_rows: list[tuple[Any, ...]] = []
-    tables, parts = [], []
+    tables, parts, finals = [], [], {}
     for number, (size, column) in enumerate(zip(SIZES, axes.T, strict=True)):
         found = Parallel(n_jobs=n_jobs)(delayed(_estimates)(y, size) for y in series)
         tables += [_running(size, draw, each) for draw, each in enumerate(found)]
         parts += [_of_segments(size, draw, each) for draw, each in enumerate(found)]
         segment_rows.append(_segment_row(size, found))
-        final = np.array([each.theta[-1] for each in found]) - np.log(TRUTH)
+        finals[size] = final = np.array([each.theta[-1] for each in found]) - np.log(TRUTH)
         claimed = np.array([each.errors[-1] for each in found]).mean(axis=0)
         seconds = float(np.median([each.seconds for each in found]))
         for i, name in enumerate(NAMES):
@@ -104,7 +104,7 @@ def run(
     write_frame(out / "learning_segment_estimates.csv", pd.concat(parts))
     few = max(draws // 4, 2)
     experiment = Experiment("learning", "Section 4.1: learning", _SETTING.format(n=n, draws=draws, few=few))
-    experiment.claims = segment_claims(segment_rows) + average_claims(rows, _one_full_step(n))
+    experiment.claims = segment_claims(segment_rows) + average_claims(rows, finals, _one_full_step(n))
     report(len(SIZES) + 1, len(SIZES) + 2)
     right, wrong = (
         each.scaled(_SCALE) for each in joint_models(_START, _KERNEL, draws=few, seed=seed, n_jobs=n_jobs)

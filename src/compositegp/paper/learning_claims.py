@@ -1,6 +1,9 @@
 """The paper's claims about learning, each with the rule of its verdict."""
 
+import itertools
 from typing import Any
+
+import numpy as np
 
 from compositegp.backend import Floats
 from compositegp.paper.claims import Claim
@@ -22,7 +25,7 @@ def segment_claims(rows: list[tuple[Any, ...]]) -> list[Claim]:
             "over all segments, the root mean squared error of both parameters falls from each N_k to the next",
             f"{sizes}: {_of_parameters(errors)}",
             all(map(falls, errors.values())),
-            _exceptions(numbers, errors),
+            f"{_exceptions(numbers, errors)}: over these series",
         ),
         Claim(
             "the accuracy of a segment's Fisher information Ĵ_k improves as N_k becomes larger",
@@ -30,16 +33,18 @@ def segment_claims(rows: list[tuple[Any, ...]]) -> list[Claim]:
             "square, in the norm in which J at the truth is the identity)",
             f"{sizes}: {_percents(informations)}",
             falls(informations),
-            not_falling(numbers, informations),
+            f"{not_falling(numbers, informations)}: over these series",
         ),
     ]
 
 
-def average_claims(rows: list[tuple[Any, ...]], full: float) -> list[Claim]:
+def average_claims(rows: list[tuple[Any, ...]], finals: dict[int, Floats], full: float) -> list[Claim]:
     """Verdicts about rows (N_k, parameter, error, bias, spread, claimed, ratio, seconds) of the weighted average.
 
-    `full` is the number of seconds of one step of full GP learning.
+    `finals` has the errors of its last estimates, arrays of shape (series, 2), by N_k; `full` is the number of seconds
+    of one step of full GP learning.
     """
+    unsure = {name: _unsure_falls(finals, i) for i, name in enumerate(NAMES)}
     of = {name: [row for row in rows if row[1] == name] for name in NAMES}
     errors = {name: [row[2] for row in found] for name, found in of.items()}
     biases = {name: [abs(row[3]) for row in found] for name, found in of.items()}
@@ -50,26 +55,29 @@ def average_claims(rows: list[tuple[Any, ...]], full: float) -> list[Claim]:
     sizes = _sizes(numbers)
     return [
         Claim(
-            "the accuracy of the weighted average improves with them",
-            "its root mean squared error falls from each N_k to the next, for both parameters",
+            "the accuracy of the weighted average improves as N_k becomes larger",
+            "its mean squared error falls from each N_k to the next by more than the standard error of the fall, for "
+            "both parameters (printed: its root)",
             f"{sizes}: {_of_parameters(errors)}",
-            all(map(falls, errors.values())),
-            f"{_exceptions(numbers, errors)}; biases are {_of_parameters(biases)}, the spread over series is "
-            f"{_of_parameters(spreads)}",
+            not any(unsure.values()),
+            "; ".join(f"{name}: {found}" for name, found in unsure.items() if found)
+            + f"; biases are {_of_parameters(biases)}, the spread over series is {_of_parameters(spreads)}: beyond a "
+            "certain size there is little bias left, and the spread does not depend on N_k",
         ),
         Claim(
             "(not in the paper) the bias of the weighted average falls with N_k",
             "from each N_k to the next, for both parameters",
             f"{sizes}: {_of_parameters(biases)}",
             all(map(falls, biases.values())),
-            _exceptions(numbers, biases),
+            f"{_exceptions(numbers, biases)}: over these series",
         ),
         Claim(
             "there is a trade-off between accuracy and computational cost",
             "the seconds grow from each N_k to the next",
             f"{sizes}: " + ", ".join(f"{took} s" for took in apart(seconds)),
             grows(seconds),
-            not_growing(numbers, seconds),
+            f"{not_growing(numbers, seconds)}: every segment has its own search, with a cost that does not fall with "
+            "its size",
             timed=True,
         ),
         Claim(
@@ -77,12 +85,14 @@ def average_claims(rows: list[tuple[Any, ...]], full: float) -> list[Claim]:
             "errors of both parameters are below 2 % (root mean square)",
             ", ".join(f"{row[1]} {row[2]:.1%}" for row in last),
             all(row[2] < 0.02 for row in last),
+            "errors are larger",
         ),
         Claim(
             "with N_k = 200 the cost is low compared to full GP learning",
             "all of it takes less time than one step of that: a factorization and an inverse of the whole covariance",
             f"{seconds[-1]:.2f} s against {full:.2f} s",
             seconds[-1] < full,
+            "it takes longer on this machine",
             timed=True,
         ),
         Claim(
@@ -90,6 +100,7 @@ def average_claims(rows: list[tuple[Any, ...]], full: float) -> list[Claim]:
             "the spread over series is 0.8 to 1.25 times the standard error from Λ⁻¹, at N_k = 200",
             ", ".join(f"{row[1]} {ratio:.2f}" for row, ratio in zip(last, ratios, strict=True)),
             all(0.8 < ratio < 1.25 for ratio in ratios),
+            "segments are taken for independent, and they are not",
         ),
     ]
 
@@ -104,7 +115,18 @@ def robustness_claim(right: JointModel, wrong: JointModel) -> Claim:
         f"{_each(average)} against {_each(whole)}; where the joint model is right "
         + " against ".join(map(_each, right.root_mean_squares())),
         bool((average < whole).all()),
+        "the weighted average has larger errors over these series",
     )
+
+
+def _unsure_falls(finals: dict[int, Floats], parameter: int) -> str:
+    """The steps from size to size at which the mean squared error does not fall by more than its standard error."""
+    found = []
+    for (size, errors), (larger, later) in itertools.pairwise(finals.items()):
+        fall = errors[:, parameter] ** 2 - later[:, parameter] ** 2
+        if not fall.mean() > fall.std(ddof=1) / np.sqrt(len(fall)):
+            found.append(f"{size} to {larger}")
+    return "not from " + ", ".join(found) if found else ""
 
 
 def _exceptions(sizes: list[int], values: dict[str, list[float]]) -> str:

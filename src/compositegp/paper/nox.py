@@ -11,8 +11,8 @@ from compositegp.datasets import AUTHOR, STOCKHOLM, author_errors, locate, nox_e
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.paper.claims import Experiment, picture, table, write_csv, write_frame
 from compositegp.paper.nox_claims import OWN_MEAN, study_claims
-from compositegp.paper.nox_data_claims import data_claims, day_claims, span_claim
-from compositegp.paper.nox_forecasts import COLUMNS, DAY, Forecasts, shipped_default
+from compositegp.paper.nox_data_claims import data_claims, day_claims, days_claim, span_claim
+from compositegp.paper.nox_forecasts import COLUMNS, DAY, Forecasts, named, shipped_default
 from compositegp.paper.nox_model import learn_model
 from compositegp.paper.nox_pictures import draw_day, draw_histograms, draw_trade_off
 from compositegp.paper.nox_study import forecast_day, origins_of, study, study_with_gaps
@@ -24,13 +24,17 @@ _TITLE = "Section 6.3: NOx"
 _SETTING = (
     "Hourly NOx in Stockholm, log-transformed; decaying daily and weekly patterns, short and medium exponential parts "
     "and noise, learned by this library from {history:,} hours before 2014; 24 hours ahead from midnight for {days} "
-    "days of 2014 (the paper says 365; the file ends with 31 December 0:00), {weeks} weeks of history each. Two means: "
+    "days of 2014, {weeks} weeks of history each. Two means: "
     "a constant, and a profile with a level for each hour of the week whose coefficients are learned with the "
     "hyper-parameters. All days have the same covariances, so that each method is factorized once; the seconds are "
     "those of one prediction made alone (the SGP by plain Cholesky factors, which is faster than `posterior`). "
     "`CompositeGPForecaster()` is this library's forecaster without any argument: "
     "fitted once to the hours before 2014, it predicts a day, takes in what was observed (`update`), and goes on; its "
     "seconds are those of `predict_distribution`."
+)
+_SIX_YEARS = (
+    "the file of the study, in which gaps are filled, has these years; the measurements from which it was made, with "
+    "their gaps, are of 2006 to 2015: ten years to the hour, not more"
 )
 _Found = dict[tuple[str, str], list[Forecasts]]
 
@@ -79,8 +83,8 @@ def run(
     for station in stations:
         series = stockholm_nox(station, path)
         if station == stations[0]:
-            experiment.claims.append(span_claim(series))
-        experiment.claims += data_claims(station, series.to_numpy())
+            experiment.claims += [span_claim(series, _SIX_YEARS), days_claim(days, series.index[-1])]
+        experiment.claims += data_claims(named(station), series.to_numpy())
         for kind in _KINDS:
             model = learn_model(series, kind, history)
             if station == stations[0] and kind == "profile":
@@ -126,7 +130,7 @@ def run_elsewhere(
         "The Stockholm file was not found (set COMPOSITEGP_DATA, or give --data), so this is the same study on "
         f"robustbase's NOxEmissions, a year at a Swiss motorway with gaps: {days} days, {weeks} weeks of history each."
     )
-    claims = [span_claim(series), *data_claims("elsewhere", series.to_numpy())]
+    claims = [span_claim(series, "this is another series"), *data_claims("elsewhere", series.to_numpy())]
     experiment = Experiment("nox", _TITLE, setting, claims)
     draw_histograms(picture(out, "nox_histograms.png"), "a Swiss motorway", series.to_numpy())
     experiment.pictures = [("nox_histograms.png", "NOx before and after the log transformation")]
@@ -155,7 +159,11 @@ def _finish(experiment: Experiment, out: Path, found: _Found, author: pd.DataFra
     caption = f"error against seconds (labels are weeks), and against the size of segments{beside}"
     experiment.pictures.append(("nox_trade_off.png", caption))
     experiment.claims += study_claims(results, author)
-    experiment.tables = [table(columns, rows)]
+    shown = [
+        (named(station), kind, name, *(f"{error:.3f}" for error in errors), f"{seconds:.3g}")
+        for station, kind, name, *errors, seconds in rows
+    ]
+    experiment.tables = [table(columns, shown)]
     return experiment
 
 

@@ -27,6 +27,17 @@ def in_weeks(size: int) -> str:
     return f"{size} week" if size == 1 else f"{size} weeks"
 
 
+def named(station: str) -> str:
+    """A station as readers are told of it.
+
+    Examples
+    --------
+    >>> named("hornsgatan")
+    'Hornsgatan'
+    """
+    return station[:1].upper() + station[1:]
+
+
 class Forecasts(NamedTuple):
     """Forecasts of a method for the hours of all days, arrays of shape (n,), and the seconds of one prediction."""
 

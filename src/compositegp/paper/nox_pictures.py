@@ -8,7 +8,7 @@ import pandas as pd
 
 from compositegp.backend import Floats
 from compositegp.paper.nox_claims import OWN_MEAN, Results, author_case, weeks_of
-from compositegp.paper.nox_forecasts import DEFAULT, Score
+from compositegp.paper.nox_forecasts import DEFAULT, Score, named
 from compositegp.plotting import style
 
 _FAMILIES = {  # colour, marker, and where the label of a point stands: sideways and up, in points
@@ -25,7 +25,7 @@ def draw_histograms(path: Path, station: str, values: Floats) -> None:
     for axis, shown, label in zip(axes, (values, np.log(values)), ("NOx (µg/m³)", "ln NOx (µg/m³)"), strict=True):
         axis.hist(shown, bins=80, color=style.BLUE)
         axis.set(xlabel=label, ylabel="hours")
-    figure.suptitle(f"{_named(station)}: hourly NOx")
+    figure.suptitle(f"{named(station)}: hourly NOx")
     style.save(figure, path)
 
 
@@ -38,7 +38,7 @@ def draw_day(path: Path, station: str, shown: dict[str, Floats], day: pd.Timesta
     axes.plot(hours, shown["q0.5"], color=style.BLUE, label="median")
     axes.plot(hours, shown["observed"], "o-", color=style.ORANGE, ms=3, lw=1, label="observed")
     axes.set(xlabel=f"hour of {day.day} {day.month_name()} {day.year}", ylabel="NOx (µg/m³)", ylim=(0, None))
-    axes.set_title(f"{_named(station)}: forecast by segments of five weeks")
+    axes.set_title(f"{named(station)}: forecast by segments of five weeks")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     style.save(figure, path)
 
@@ -54,9 +54,9 @@ def draw_trade_off(path: Path, results: Results, author: pd.DataFrame | None) ->
         _against_seconds(left, [*scores, *own], predictor)
         _against_weeks(right, scores, predictor, author if station == "essingeleden" else None)
         left.set(
-            title=f"{_named(station)}, profile as mean: error against time", xlabel="seconds for one prediction"
+            title=f"{named(station)}, profile as mean: error against time", xlabel="seconds for one prediction"
         )
-        right.set_title(f"{_named(station)}, profile as mean: error against size")
+        right.set_title(f"{named(station)}, profile as mean: error against size")
         for axis in (left, right):
             axis.set_ylabel(f"RMSE of the {predictor} (µg/m³)")
             axis.margins(y=0.12)
@@ -111,7 +111,7 @@ def _against_weeks(axis: Any, scores: list[Score], predictor: str, author: pd.Da
                 line,
                 color=colour,
                 mfc="white",
-                label=f"{family}, the author's",
+                label=f"{'SGP' if family == 'FITC' else family}, the author's",
             )
         axis.axhline(case.gp, color=style.BLACK, lw=1, ls="--", label="GP of 50 weeks, the author's")
         rows = author[author["method"] == "gp"]
@@ -136,8 +136,3 @@ def _legend_below(axis: Any, columns: int) -> None:
 
 def _error(score: Score, predictor: str) -> float:
     return score.rmse_mean if predictor == "mean" else score.rmse_median
-
-
-def _named(station: str) -> str:
-    """The name of a station as it begins a title."""
-    return station[:1].upper() + station[1:]

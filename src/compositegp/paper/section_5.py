@@ -162,6 +162,7 @@ def _bound(example: Example, found: Report) -> list[Claim]:
             "the bound is not above the GP's error, which is the least of all",
             f"the bound is {share:.4f} times it",
             share <= 1,
+            "the bound is above the least error",
         ),
         Claim(
             "the bound equals the GP's posterior variance",
@@ -188,6 +189,7 @@ def _mean_squared_error(example: Example, found: Report, draws: int, rng: np.ran
         f"measured and computed are within {_LARGEST_ERROR} standard errors",
         f"{squares.mean():.5f} measured, {expected:.5f} computed: {off:.1f} standard errors",
         bool(off < _LARGEST_ERROR),
+        "over these draws",
     )
 
 
@@ -211,6 +213,7 @@ def _mean_gain_of_the_gp(example: Example, found: Report, draws: int, rng: np.ra
         f"the mean divergence of its posterior from the prior, over draws, is within {_LARGEST_ERROR} standard errors",
         f"{mean:.3f} ± {error:.3f} nats, and I(z; y) is {found.information_exact:.3f}: {off:.1f} standard errors",
         bool(off < _LARGEST_ERROR),
+        "over these draws",
     )
 
 
@@ -251,6 +254,7 @@ def _remarks(reports: dict[str, Report]) -> list[Claim]:
             "both signs of I(z; y) − Σ I(z; y_k) are found among the examples",
             signs,
             min(differences.values()) < 0 < max(differences.values()),
+            "these examples have one sign alone",
         ),
         Claim(
             "Remark 2: redundant segments underestimate uncertainty, synergistic ones overestimate it",
