@@ -31,7 +31,7 @@ from compositegp.validation import are_finite, check_count
 
 NUMBERS = (64, 128, 256, 512, 1024)
 """Numbers of neighbors that are tried."""
-_LOSS = 0.001  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
+_LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
 _CURVE_POINTS = 16  # training points by which the number of neighbors is chosen: variances alone decide
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
