@@ -45,7 +45,7 @@ from compositegp.backend import (
     solve_right,
     subtract_products,
 )
-from compositegp.backend.devices import _open
+from compositegp.backend.devices import Device, _open
 from compositegp.composite import Observations, total_score
 from compositegp.kernels import OnSphere, diagonal, gram, linearize
 from compositegp.posteriors import NeighborSearch, normal_equations, predict_prefixes
@@ -577,3 +577,26 @@ def test_what_works_on_the_processor_alone_says_so(monkeypatch):
         monkeypatch.setattr("compositegp.backend.devices.current_device", lambda: pretended)
         with pytest.raises(ValueError, match="analysis works on the processor, and device='cuda' is in use"):
             on_processor("analysis").__enter__()
+
+
+def test_a_batch_is_as_large_as_the_free_memory_of_a_gpu_allows():
+    """By a stand-in for PyTorch that says how much memory is free: from very little to more than is ever used."""
+
+    class Memory:
+        cuda = None
+        free = 0
+
+        @classmethod
+        def mem_get_info(cls, name):
+            return cls.free, 2 * cls.free
+
+        memory_reserved = memory_allocated = staticmethod(lambda name: 0)
+
+    Memory.cuda = Memory
+    device = Device("cuda", Memory)
+    found = []
+    for Memory.free in (8 * 10**3, 8 * 10**6, 8 * 10**7, 8 * 10**15):
+        found.append(device.batch_elements)
+        assert 1 <= found[-1] < Memory.free // 8
+    assert found[2] == pytest.approx(10 * found[1], rel=1e-3)
+    assert found[3] < 10**12

@@ -10,7 +10,7 @@ from strategies import noisy_kernels, seeds
 from test_kernels import KERNELS, id_of
 
 from compositegp import Composite, conditioning_sets, fisher_information, segment
-from compositegp.composite import Observations, total_score
+from compositegp.composite import Observations, sum_over_terms, total_score
 from compositegp.means import as_mean
 
 KERNEL = 1.3 * Matern([1.0, 0.7], nu=1.5) + WhiteKernel(0.2)
@@ -185,3 +185,15 @@ def test_bad_arguments_of_fisher_information():
         fisher_information(KERNEL, X, [[0, 1], [2]]),
         fisher_information(KERNEL, X, Composite.marginal([[0, 1], [2]])),
     )
+
+
+def test_a_task_has_its_own_points_alone(rng, monkeypatch):
+    monkeypatch.setattr(sum_over_terms, "_TASK_ELEMENTS", 2 * 15**2)
+    X = rng.normal(size=(60, 2))
+    for composite in composites(X).values():
+        data = Observations.checked(KERNEL, X, X[:, 0], mean=None, noise_variance=None)
+        tasks = list(sum_over_terms._tasks(data, composite))
+        assert len(tasks) >= len(composite.stacks)
+        for part, stack in tasks:
+            assert len(part.X) == stack.indices.size
+            assert stack.indices.max() < len(part.X)
