@@ -87,7 +87,7 @@ def run(
             warnings.simplefilter("ignore", UserWarning)  # which says the same
             write_raster(fill(data, str(array.name), **layers, **options), out)
         return
-    land = None if wanted is None else choose_variable(data, wanted) != 0
+    land = None if wanted is None else choose_variable(data, wanted)
     with ProgressBar(f"learning from {array.size - missing} cells"):
         model = learn_raster(
             data, str(array.name), wanted=land, covariates=covariate, log=log, n_jobs=jobs, **options

@@ -11,7 +11,8 @@ from compositegp.estimators import CompositeGPRegressor
 from compositegp.posteriors import N_NEIGHBORS, Neighbors
 from compositegp.prediction import PredictionMethod, chosen_neighbors
 from compositegp.progress import ProgressBar
-from compositegp.spatial.grid import Grid, Window, grid_of, wanted_cells
+from compositegp.spatial.alignment import wanted_cells
+from compositegp.spatial.grid import Grid, Window, grid_of
 from compositegp.spatial.layers import Layers, sample_layer
 from compositegp.spatial.map_model import MapModel
 from compositegp.spatial.raster_learning import learn_from_raster, observed_in, observed_of
@@ -106,7 +107,7 @@ def fill(
     """
     layers = Layers.checked(quantiles, above)
     array, values, grid = _read(data, variable, x, y, time, sphere, covariates)
-    cells = wanted_cells(wanted, grid)
+    cells = wanted_cells(wanted, array, grid.axes, grid.sphere)
     if samples and _is_lazy(values):
         raise ValueError(
             "samples are drawn over the whole raster, but it is in chunks of Dask. Load it first: data.compute()."
@@ -171,7 +172,7 @@ def learn_raster(
         values,
         grid,
         count_observed(values, grid),
-        wanted_cells(wanted, grid),
+        wanted_cells(wanted, array, grid.axes, grid.sphere),
         log=log,
         kernel=kernel,
         prediction=prediction,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compositegp.backend import Floats
+from compositegp.spatial.alignment import covariates_on
 from compositegp.spatial.axes import Axes, find_axes, is_longitude_latitude, raster_is_geographic
 
 if TYPE_CHECKING:
@@ -96,40 +97,50 @@ def grid_of(
     covariates : dict of str to DataArray, optional
     """
     axes = find_axes(array, x, y, time)
-    xs, ys = _coordinates(array, axes)
+    names = _places(array, axes)
+    xs, ys = _coordinates(array, axes, names)
     times, epoch = (None, None) if axes.time is None else hours_of(_along(array, axes.time), axes.time)
     if times is not None and (np.diff(np.sort(times)) == 0).any():
         raise ValueError(f"axis {axes.time!r} has times that occur more than once. Keep one of each.")
-    units = [
-        str(array.coords[name].attrs.get("units", "")) if name in array.coords else "" for name in (axes.x, axes.y)
-    ]
     if sphere == "auto":
-        names = _curvilinear(array) or (axes.x, axes.y)
-        sphere = is_longitude_latitude(*names, xs, ys, units, raster_is_geographic(array))
+        units = [str(array.coords[name].attrs.get("units", "")) if name in array.coords else "" for name in names]
+        # A coordinate reference system is about the axes, not about longitudes and latitudes beside them.
+        geographic = raster_is_geographic(array) if names == (axes.x, axes.y) else None
+        sphere = is_longitude_latitude(*names, xs, ys, units, geographic)
     elif not isinstance(sphere, bool | np.bool_):
         raise ValueError(f'sphere must be True, False or "auto"; found {sphere!r}.')
-    return Grid(axes, xs, ys, times, bool(sphere), _covariates(covariates, array, axes), epoch)
+    return Grid(axes, xs, ys, times, bool(sphere), covariates_on(covariates, array, axes, bool(sphere)), epoch)
 
 
-def _coordinates(array: "xr.DataArray", axes: Axes) -> tuple[Floats, Floats]:
-    names = _curvilinear(array)
-    if names is not None and not (axes.x in array.coords and axes.y in array.coords):
-        xs, ys = (array.coords[name].transpose(axes.y, axes.x).to_numpy().astype(np.float64) for name in names)
-        if not (np.isfinite(xs).all() and np.isfinite(ys).all()):
-            raise ValueError(
-                f"coordinates {names[0]!r} and {names[1]!r} have missing values. Give every cell a place."
-            )
-        return xs, ys
-    return _numbers(array, axes.x), _numbers(array, axes.y)
+def _places(array: "xr.DataArray", axes: Axes) -> tuple[str, str]:
+    """Names of the coordinates that are the places of cells, x first: two axes, or two arrays of all the cells.
 
-
-def _curvilinear(array: "xr.DataArray") -> tuple[str, str] | None:
-    """Names of coordinates in two dimensions, longitude first, where the raster has such."""
+    Longitudes and latitudes of all the cells are the places, where the axes have no coordinates, or only count cells.
+    """
     flat = {str(name).lower(): str(name) for name, values in array.coords.items() if values.ndim == 2}
-    for east, north in (("lon", "lat"), ("longitude", "latitude"), ("nav_lon", "nav_lat"), ("xc", "yc")):
-        if east in flat and north in flat:
-            return flat[east], flat[north]
-    return None
+    if all(_counts_cells(array, name) for name in (axes.x, axes.y)):
+        for east, north in (("lon", "lat"), ("longitude", "latitude"), ("nav_lon", "nav_lat"), ("xc", "yc")):
+            if east in flat and north in flat:
+                return flat[east], flat[north]
+    return axes.x, axes.y
+
+
+def _counts_cells(array: "xr.DataArray", name: str) -> bool:
+    """Whether an axis has no coordinates, or numbers that grow by one and have no unit."""
+    if name not in array.coords:
+        return True
+    values, found = array.coords[name].to_numpy(), array.coords[name].attrs
+    has_unit = str(found.get("units", "1")) != "1" or "standard_name" in found
+    return values.dtype.kind in "iuf" and not has_unit and bool((np.diff(values.astype(np.float64)) == 1).all())
+
+
+def _coordinates(array: "xr.DataArray", axes: Axes, names: tuple[str, str]) -> tuple[Floats, Floats]:
+    if names == (axes.x, axes.y):
+        return _numbers(array, axes.x), _numbers(array, axes.y)
+    xs, ys = (array.coords[name].transpose(axes.y, axes.x).to_numpy().astype(np.float64) for name in names)
+    if not (np.isfinite(xs).all() and np.isfinite(ys).all()):
+        raise ValueError(f"coordinates {names[0]!r} and {names[1]!r} have missing values. Give every cell a place.")
+    return xs, ys
 
 
 def _along(array: "xr.DataArray", name: str) -> Any:
@@ -169,39 +180,3 @@ def hours_of(values: Any, name: str) -> tuple[Floats, Any]:
         raise ValueError(f"{name!r} has {int(stamps.isna().sum())} missing time(s). Every value needs a time.")
     first = stamps.min()
     return np.asarray((stamps - first) / pd.Timedelta("1h"), dtype=np.float64), first
-
-
-def _covariates(given: dict[str, Any] | None, array: "xr.DataArray", axes: Axes) -> dict[str, Any]:
-    found = {}
-    for name, values in (given or {}).items():
-        if axes.x not in values.dims or axes.y not in values.dims or set(values.dims) - set(axes.dims):
-            raise ValueError(
-                f"covariate {name!r} has the axes {', '.join(map(str, values.dims))}; it needs {axes.y} and {axes.x}"
-                + (f", and may have {axes.time}." if axes.time else ".")
-            )
-        order = [dim for dim in axes.dims if dim in values.dims]
-        placed = values.transpose(*order)
-        wrong = [dim for dim in order if placed.sizes[dim] != array.sizes[dim]]
-        if wrong:
-            raise ValueError(
-                f"covariate {name!r} has {placed.sizes[wrong[0]]} cells along {wrong[0]}, but the raster has "
-                f"{array.sizes[wrong[0]]}."
-            )
-        found[name] = placed.data
-    return found
-
-
-def wanted_cells(wanted: "xr.DataArray | None", grid: Grid) -> Any:
-    """The cells that are to be filled, broadcast to the grid; True where all are."""
-    if wanted is None:
-        return True
-    dims = [dim for dim in grid.axes.dims if dim in wanted.dims]
-    sizes = [size for dim, size in zip(grid.axes.dims, grid.shape, strict=True) if dim in wanted.dims]
-    if set(wanted.dims) - set(grid.axes.dims) or [wanted.sizes[dim] for dim in dims] != sizes:
-        raise ValueError(
-            f"wanted has the axes {dict(wanted.sizes)}, but the raster has "
-            f"{dict(zip(grid.axes.dims, grid.shape, strict=True))}."
-        )
-    cells = wanted.transpose(*dims).to_numpy().astype(bool)
-    shape = [wanted.sizes[dim] if dim in dims else 1 for dim in grid.axes.dims]
-    return np.broadcast_to(cells.reshape(shape), grid.shape)

@@ -10,7 +10,8 @@ from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
 from compositegp.prediction import PredictionMethod
 from compositegp.progress import ProgressBar
-from compositegp.spatial.grid import Grid, Window, wanted_cells
+from compositegp.spatial.alignment import wanted_cells
+from compositegp.spatial.grid import Grid, Window
 from compositegp.spatial.layers import Layers, sample_layer
 from compositegp.spatial.map_model import MapModel, fit_regressor, new_regressor
 from compositegp.spatial.stations import Stations, read_stations
@@ -113,7 +114,7 @@ def krige(
     regressor.set_params(n_jobs=n_jobs)
     stacked = np.full((len(layers), *cells.shape), np.nan)
     tiles = list(_tiles(cells.shape))
-    chosen = np.broadcast_to(wanted_cells(wanted, cells), cells.shape)
+    chosen = np.broadcast_to(wanted_cells(wanted, template, cells.axes, cells.sphere), cells.shape)
     with ProgressBar("mapping", show=verbose) as bar:
         for number, tile in enumerate(tiles):
             Z = cells.points(tile)

@@ -1,0 +1,123 @@
+"""Rasters that belong together are matched by their coordinates: masks, covariates, longitudes of either kind."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from compositegp import OnColumns, OnSphere
+from compositegp.spatial import fill
+from compositegp.spatial.grid import grid_of
+
+FIXED = {"length_scale_bounds": "fixed"}
+PLANE = ConstantKernel(1.0, "fixed") * Matern(3.0, nu=1.5, **FIXED) + WhiteKernel(0.05, "fixed")
+GLOBE = ConstantKernel(1.0, "fixed") * OnSphere(Matern(900.0, nu=1.5, **FIXED)) + WhiteKernel(0.05, "fixed")
+
+
+def raster(ny=7, nx=8, seed=0, names=("y", "x"), y=None, x=None):
+    """Noise with a third of the cells missing."""
+    rng = np.random.default_rng(seed)
+    places = {names[0]: np.arange(ny) if y is None else y, names[1]: np.arange(nx) if x is None else x}
+    values = xr.DataArray(rng.normal(size=(ny, nx)), dims=names, coords=places, name="height")
+    return values.where(rng.uniform(size=(ny, nx)) < 0.65)
+
+
+def turned(values, names=("y", "x")):
+    """The same cells in another order of both axes."""
+    return values.isel({name: slice(None, None, -1) for name in names})
+
+
+class TestCells:
+    """What is wanted, and covariates, lie on the raster's cells by coordinates, not by their order."""
+
+    @pytest.mark.parametrize("order", [("y", "x"), ("x", "y")])
+    def test_a_mask_in_another_order_is_the_same_mask(self, order):
+        gappy = raster()
+        wanted = ((gappy.y < 3) & (gappy.x < 5)).transpose(*order)
+        expected = fill(gappy, kernel=PLANE, wanted=wanted)
+        np.testing.assert_array_equal(expected["mean"].notnull(), gappy.notnull() | wanted.transpose("y", "x"))
+        xr.testing.assert_identical(fill(gappy, kernel=PLANE, wanted=turned(wanted)), expected)
+        larger = wanted.reindex(y=np.arange(-2, 12), x=np.arange(-1, 9), fill_value=True)
+        xr.testing.assert_identical(fill(gappy, kernel=PLANE, wanted=larger), expected)
+
+    def test_a_covariate_in_another_order_is_the_same_covariate(self):
+        gappy, kernel = raster(), OnColumns(PLANE, [0, 1])
+        soil = raster(seed=1).fillna(0.5)
+        expected = fill(gappy, kernel=kernel, covariates={"soil": soil})
+        xr.testing.assert_identical(fill(gappy, kernel=kernel, covariates={"soil": turned(soil)}), expected)
+
+    def test_longitudes_are_the_same_whatever_turn_they_are_counted_in(self):
+        gappy = raster(names=("lat", "lon"), y=np.linspace(40, 52, 7), x=np.arange(-10, 14, 3))
+        wanted = gappy.lon * xr.ones_like(gappy.lat) < 0
+        around = wanted.assign_coords(lon=wanted.lon % 360).sortby("lon")
+        expected = fill(gappy, kernel=GLOBE, wanted=wanted)
+        assert expected["mean"].isnull().any()
+        xr.testing.assert_identical(fill(gappy, kernel=GLOBE, wanted=around), expected)
+
+    def test_coordinates_of_single_precision_are_the_same(self):
+        gappy = raster(y=np.linspace(0.1, 1.3, 7))
+        wanted = (gappy.y < 0.6).assign_coords(y=gappy.y.astype(np.float32).to_numpy())
+        found = fill(gappy, kernel=PLANE, wanted=wanted)
+        np.testing.assert_array_equal(found["mean"].notnull(), gappy.notnull() | (gappy.y < 0.6))
+
+    @pytest.mark.parametrize("numbers", [True, False])
+    def test_what_is_missing_in_a_mask_is_not_wanted(self, numbers):
+        gappy = raster()
+        land = (gappy.x < 5).broadcast_like(gappy)
+        marked = xr.where(land, 1.0, np.nan) if numbers else land.where(land)  # of objects
+        xr.testing.assert_identical(
+            fill(gappy, kernel=PLANE, wanted=marked), fill(gappy, kernel=PLANE, wanted=land)
+        )
+
+    def test_cells_that_are_not_there_end_in_one_sentence(self):
+        gappy = raster()
+        for values, message in (
+            (gappy.assign_coords(y=gappy.y + 0.4), "has no cell at y = 0"),
+            (gappy.isel(x=slice(0, 6)), "has no cell at x = 6"),
+            (gappy.drop_vars("x").isel(x=slice(0, 6)), "has the axes {'y': 7, 'x': 6}"),
+        ):
+            with pytest.raises(ValueError, match=f"^wanted {message}"):
+                fill(gappy, kernel=PLANE, wanted=values.notnull())
+            with pytest.raises(ValueError, match=f"^covariate 'soil' {message}"):
+                fill(gappy, kernel=PLANE, covariates={"soil": values})
+        with pytest.raises(ValueError, match="wanted must be an xarray DataArray; found ndarray"):
+            fill(gappy, kernel=PLANE, wanted=gappy.notnull().to_numpy())
+
+    def test_places_of_every_cell_are_compared(self):
+        lon, lat = np.meshgrid(np.linspace(10, 20, 8), np.linspace(40, 50, 7))
+        places = {"lon": (("y", "x"), lon), "lat": (("y", "x"), lat)}
+        gappy = raster().drop_vars(["x", "y"]).assign_coords(places)
+        fill(gappy, kernel=GLOBE, wanted=gappy.notnull())
+        with pytest.raises(ValueError, match="wanted has other places than the raster"):
+            fill(gappy, kernel=GLOBE, wanted=gappy.assign_coords(lat=gappy.lat[::-1]).notnull())
+
+
+class TestPlaces:
+    """Which coordinates are the places, where a raster has longitudes and latitudes of all its cells."""
+
+    def curved(self, **axes):
+        lon, lat = np.meshgrid(np.linspace(100, 140, 8), np.linspace(20, 60, 7))
+        return raster(**axes).assign_coords(lon=(("y", "x"), lon + 0.1 * lat), lat=(("y", "x"), lat))
+
+    def test_they_are_the_places_beside_numbers_of_cells(self):
+        gappy = self.curved()
+        grid = grid_of(gappy)
+        assert grid.sphere
+        np.testing.assert_array_equal(grid.x, gappy.lon)
+        np.testing.assert_array_equal(grid.y, gappy.lat)
+        plain = fill(gappy.drop_vars(["x", "y"]), kernel=GLOBE)
+        np.testing.assert_array_equal(fill(gappy, kernel=GLOBE)["mean"], plain["mean"])
+
+    def test_they_are_not_beside_axes_in_meters(self):
+        gappy = self.curved(x=5e5 + 1000.0 * np.arange(8), y=6e6 + 1000.0 * np.arange(7))
+        grid = grid_of(gappy)
+        assert not grid.sphere
+        np.testing.assert_array_equal(grid.x, gappy.x)
+        unit = self.curved()  # one kilometer from cell to cell
+        for name in ("x", "y"):
+            unit[name].attrs["units"] = "km"
+        assert not grid_of(unit).sphere
+
+    def test_a_reference_system_of_the_axes_is_not_about_them(self):
+        gappy = self.curved().assign_coords(spatial_ref=xr.DataArray(0, attrs={"crs_wkt": 'PROJCRS["UTM 33N"]'}))
+        assert grid_of(gappy).sphere
