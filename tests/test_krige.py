@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from compositegp import CompositeGPRegressor, OnColumns, OnSphere
 from compositegp.cli.app import main
 from compositegp.kernels import gram
-from compositegp.spatial import krige, learn_stations, read_station_file
+from compositegp.spatial import krige, learn_stations, open_raster, read_station_file, write_raster
 
 FIXED = {"length_scale_bounds": "fixed"}
 PLANE = ConstantKernel(1.0, "fixed") * Matern(2.0, nu=1.5, **FIXED) + WhiteKernel(0.05, "fixed")
@@ -121,6 +121,13 @@ class TestPredictions:
         mean, _ = universal_kriging(GLOBE, X, np.ones((90, 1)), frame.sst, Z, np.ones((len(Z), 1)))
         np.testing.assert_allclose(field["mean"].to_numpy().ravel(), mean, rtol=0, atol=1e-5)
 
+    @pytest.mark.parametrize("west", [200.0, -160.0, 355.0])
+    def test_longitudes_stay_as_they_are_counted(self, west):
+        rng = np.random.default_rng(4)
+        frame = pd.DataFrame({"lon": rng.uniform(west, west + 10, 30), "lat": rng.uniform(0, 10, 30)})
+        field = krige(frame.assign(sst=rng.normal(size=30)), target="sst", grid=5.0, kernel=GLOBE)
+        np.testing.assert_array_equal(field["lon"], [west, west + 5, west + 10])
+
     def test_layers_unit_and_logarithm(self, stations):
         stations["zinc"] = np.exp(stations.zinc)
         stations.attrs["units"] = {"zinc": "mg/kg"}
@@ -172,6 +179,20 @@ class TestTables:
             model, read = learn_stations(frame, target="zinc", kernel=GLOBE if sphere else PLANE)
             assert model.sphere is sphere
             np.testing.assert_allclose(read.places, stations[["x", "y"]])
+
+    @pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")  # of rasterio and rioxarray
+    def test_the_reference_system_stays(self, stations, tmp_path):
+        geopandas = pytest.importorskip("geopandas")
+        pytest.importorskip("rioxarray")
+        points = geopandas.points_from_xy(5e5 + 100 * stations.x, 6e6 + 100 * stations.y)
+        frame = geopandas.GeoDataFrame(stations[["zinc"]], geometry=points, crs="EPSG:32633")
+        field = krige(frame, target="zinc", count=5, kernel=PLANE)
+        assert field["mean"].rio.crs.to_epsg() == 32633
+        write_raster(field, tmp_path / "zinc.nc")
+        read = open_raster(tmp_path / "zinc.nc")
+        assert read["mean"].rio.crs.to_epsg() == 32633
+        again = krige(frame, target="zinc", grid=read, kernel=PLANE)
+        assert again["std"].rio.crs.to_epsg() == 32633
 
     @pytest.mark.parametrize("ending", ["csv", "parquet", "geojson", "csv.gz"])
     def test_files(self, stations, ending, tmp_path):

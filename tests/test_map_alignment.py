@@ -1,12 +1,13 @@
 """Rasters that belong together are matched by their coordinates: masks, covariates, longitudes of either kind."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import OnColumns, OnSphere
-from compositegp.spatial import fill
+from compositegp.spatial import fill, krige, learn_raster, learn_stations
 from compositegp.spatial.grid import grid_of
 
 FIXED = {"length_scale_bounds": "fixed"}
@@ -121,3 +122,111 @@ class TestPlaces:
     def test_a_reference_system_of_the_axes_is_not_about_them(self):
         gappy = self.curved().assign_coords(spatial_ref=xr.DataArray(0, attrs={"crs_wkt": 'PROJCRS["UTM 33N"]'}))
         assert grid_of(gappy).sphere
+
+    def test_places_in_meters_are_no_latitudes(self):
+        with pytest.raises(ValueError, match="'y' is no latitude in degrees: it has 6e"):
+            fill(raster(y=6e6 + np.arange(7)), kernel=GLOBE, sphere=True)
+
+
+class TestTime:
+    def deep(self, **along):
+        gappy = raster()
+        return xr.concat([gappy, gappy + 0.1, gappy - 0.2], "depth").assign_coords(along)
+
+    @pytest.mark.parametrize("along", [{}, {"depth": [0.0, 10.0, 30.0]}])
+    def test_a_third_axis_is_time_only_where_it_is_said(self, along):
+        gappy = self.deep(**along)
+        with pytest.raises(ValueError, match="'depth' is not known to be time.*isel.depth=0.*time='depth'"):
+            fill(gappy)
+        assert grid_of(gappy, time="depth").axes.dims == ("depth", "y", "x")
+
+    @pytest.mark.parametrize(
+        ("along", "attributes", "unit"),
+        [
+            ([0.0, 10.0, 30.0], {}, ""),
+            ([0.0, 10.0, 30.0], {"units": "m"}, "m"),
+            ([0.0, 10.0, 30.0], {"units": "days since 2000-01-01"}, "days"),
+            (pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-04"]), {}, "h"),
+            (np.array([0, 24, 72]).astype("timedelta64[h]").astype("timedelta64[ns]"), {}, "h"),
+        ],
+    )
+    def test_its_range_is_told_in_its_own_unit(self, along, attributes, unit):
+        gappy = self.deep(depth=along)
+        gappy["depth"].attrs |= attributes
+        kernel = OnColumns(PLANE.k1.k2, [0, 1]) * OnColumns(Matern(20.0, nu=0.5, **FIXED), [2])
+        model = learn_raster(gappy, time="depth", kernel=kernel + PLANE.k2)
+        (line,) = [line for line in model.describe() if "left), time" in line]
+        assert line.endswith(f"time: 59.9 {unit}".strip() + ".")  # −20 log 0.05
+
+
+@pytest.fixture
+def stations():
+    """Around the globe, with a covariate that is a wave of longitude and latitude."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"lon": rng.uniform(-180, 180, 60), "lat": rng.uniform(-55, 55, 60)})
+    return frame.assign(rain=rng.normal(size=60) + 2 * wave(frame.lon, frame.lat))
+
+
+def wave(lon, lat):
+    return np.cos(np.radians(lon)) + lat / 50
+
+
+def covariate(lon, lat=None):
+    places = xr.Dataset(coords={"lat": np.arange(-60.0, 61.0, 2.0) if lat is None else lat, "lon": lon})
+    return wave(places.lon, places.lat)
+
+
+class TestCovariatesOfStations:
+    """A covariate is read from its raster between cells, wherever its longitudes begin."""
+
+    @pytest.mark.parametrize("west", [0, -180, -20])
+    def test_on_the_grid_and_at_the_stations(self, stations, west):
+        rain = covariate(west + np.arange(0.0, 360.0, 2.0))
+        field = {"target": "rain", "grid": 15.0, "kernel": OnColumns(GLOBE, [0, 1])}
+        read = krige(stations, covariates={"wave": rain}, **field)
+        assert not read["mean"].isnull().any()
+        known = stations.assign(wave=wave(stations.lon, stations.lat))
+        expected = krige(known, covariates={"wave": covariate(read.lon.to_numpy(), read.lat.to_numpy())}, **field)
+        np.testing.assert_allclose(read["mean"], expected["mean"], rtol=0, atol=2e-3)  # of a wave between cells
+
+    def test_cells_that_it_does_not_reach_are_told(self, stations):
+        rain = covariate(np.arange(-180.0, 60.0, 2.0))
+        known = stations.assign(wave=wave(stations.lon, stations.lat))
+        with pytest.warns(UserWarning, match="'wave' does not reach 32% of the map's cells.*lon from -180 to 58"):
+            field = krige(
+                known, target="rain", grid=15.0, covariates={"wave": rain}, kernel=OnColumns(GLOBE, [0, 1])
+            )
+        beyond = field.lon[field["mean"].isnull().all("lat")]
+        assert beyond.to_numpy().tolist() == np.arange(60.0, 166.0, 15.0).tolist()
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda r: r.assign_coords(lat=r.lat + 300), "reaches none of the stations: it has .*lat from 240"),
+            (lambda r: r.drop_vars("lon"), "'wave' has no coordinates along lon"),
+            (lambda r: r.expand_dims(time=2), "'wave' has the time axis 'time'"),
+            (lambda r: r.to_numpy(), "'wave' must be an xarray DataArray; found ndarray"),
+            (lambda r: r.where(False), "'wave' has no value at any station that has a value of 'rain'"),
+        ],
+    )  # fmt: skip
+    def test_rasters_that_cannot_be_read_end_in_one_sentence(self, stations, change, message):
+        with pytest.raises(ValueError, match=message):
+            krige(stations, target="rain", grid=15.0, covariates={"wave": change(covariate(np.arange(360.0)))})
+
+
+class TestTheRasterOfADataset:
+    @pytest.mark.parametrize("named", [True, False])
+    def test_is_not_the_bounds_of_its_cells(self, stations, named):
+        lat, lon = np.arange(-40.0, 41.0, 20.0), np.arange(-60.0, 61.0, 30.0)
+        bounds = np.stack([lat - 10, lat + 10], axis=1)
+        grid = xr.Dataset(
+            {"lat_bnds": (("lat", "bnds"), bounds), "soil": (("lat", "lon"), np.zeros((5, 5)))},
+            {"lat": lat, "lon": lon},
+        )
+        if named:
+            grid["lat"].attrs["bounds"] = "lat_bnds"
+        field = krige(stations, target="rain", grid=grid, kernel=GLOBE)
+        assert dict(field["mean"].sizes) == {"lat": 5, "lon": 5}
+        model, _ = learn_stations(stations, target="rain", kernel=GLOBE)
+        filled = fill(grid.where(grid.lon != 0).assign(lat_bnds=grid.lat_bnds), model=model)  # the only raster
+        assert filled["mean"].dims == ("lat", "lon")

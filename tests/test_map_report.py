@@ -138,6 +138,17 @@ class TestScores:
         odd, _ = learn_stations(frame, target="zinc", kernel=KNOWN)
         assert "Places are in clusters" in " ".join(cautions_about(odd))
 
+    def test_the_date_line_makes_no_clusters_and_no_trend(self):
+        frame = stations().assign(lon=lambda f: f.x + 175, lat=lambda f: f.y)
+        kernel = ConstantKernel(1.0, "fixed") * OnSphere(Matern(200.0, "fixed")) + WhiteKernel(0.05, "fixed")
+        for turns in (frame.lon, (frame.lon + 180) % 360 - 180):
+            for slope in (0, 3):
+                table = frame.assign(lon=turns, zinc=frame.zinc + slope * frame.x)
+                model, _ = learn_stations(table, x="lon", y="lat", target="zinc", kernel=kernel)
+                found = " ".join(cautions_about(model))
+                assert "clusters" not in found
+                assert ("there is a trend" in found) == (slope > 0)
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):

@@ -37,5 +37,5 @@ def write_map_report(path: Path, title: str, picture: bytes, model: MapModel) ->
 
 
 def _variogram(model: MapModel) -> bytes:
-    kind = {"sphere": model.sphere, "has_time": model.has_time, "unit": model.unit}
-    return draw_variogram(model.regressor, model.X, model.y, **kind)
+    kind = {"sphere": model.sphere, "has_time": model.has_time, "time_unit": model.time_unit}
+    return draw_variogram(model.regressor, model.X, model.y, unit=model.unit, **kind)

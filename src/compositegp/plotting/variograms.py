@@ -35,6 +35,7 @@ def variogram(
     *,
     sphere: bool = False,
     has_time: bool = False,
+    time_unit: str = "h",
     unit: str = "",
     axes: "Axes | None" = None,
 ) -> "Axes":
@@ -50,6 +51,8 @@ def variogram(
         Whether x and y are longitude and latitude; distances are then chords in kilometers.
     has_time : bool
         Whether the third column is time.
+    time_unit : str
+        Of time; may be empty.
     unit : str
         Of the target.
     axes : matplotlib Axes, optional
@@ -72,7 +75,9 @@ def variogram(
     points, kernel = np.asarray(X, dtype=np.float64), model.kernel_
     residuals = _residuals(points, np.asarray(y, dtype=np.float64), model, 3 if has_time else 2)
     latitude = float(points[:, 1].mean())
-    directions = directions_of(kernel, points.shape[1], sphere=sphere, has_time=has_time, latitude=latitude)
+    directions = directions_of(
+        kernel, points.shape[1], sphere=sphere, has_time=has_time, latitude=latitude, time_unit=time_unit
+    )
     result = model.learning_result_
     summary = summarize_variogram(kernel, directions, None if result is None else result.theta_covariance)
     for direction, color in zip(directions, _COLORS, strict=False):
@@ -114,7 +119,7 @@ def draw_variogram(model: CompositeGPRegressor, X: Any, y: Any, **options: Any) 
     X, y : arrays of shape (n, d) and (n,)
         The data.
     **options
-        `sphere`, `has_time` and `unit`, as in `variogram`.
+        `sphere`, `has_time`, `time_unit` and `unit`, as in `variogram`.
 
     Returns
     -------

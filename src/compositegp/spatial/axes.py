@@ -64,8 +64,31 @@ def find_axes(array: "xr.DataArray", x: str | None = None, y: str | None = None,
     left = [name for name in rest if name not in (x, y)]
     x = x or left.pop()
     y = y or left.pop()
-    time = time or (left.pop() if left else None)
+    if left:
+        raise ValueError(
+            f"the raster has the axes {', '.join(dims)}, and {left[0]!r} is not known to be time. Choose one layer, as "
+            f"in data.isel({left[0]}=0), or say that it is: time={left[0]!r}."
+        )
     return Axes(y, x, time)
+
+
+def rasters_of(data: "xr.Dataset") -> list[str]:
+    """Names of the variables of a Dataset that are rasters: not bounds of cells, and with a known x and y, if any have.
+
+    Parameters
+    ----------
+    data : Dataset
+    """
+    bounds = {str(values.attrs.get("bounds", values.encoding.get("bounds"))) for values in data.coords.values()}
+    names = [str(name) for name, values in data.data_vars.items() if values.ndim >= 2 and name not in bounds]
+    known = [name for name in names if _has_known_axes(data[name])]
+    return known or names
+
+
+def _has_known_axes(array: "xr.DataArray") -> bool:
+    dims = [str(name) for name in array.dims]
+    x = next((name for name in dims if _is_axis(array, name, _X, "X", _EAST)), None)
+    return x is not None and any(_is_axis(array, name, _Y, "Y", _NORTH) for name in dims if name != x)
 
 
 def _attributes(array: "xr.DataArray", name: str) -> Mapping[Any, Any]:

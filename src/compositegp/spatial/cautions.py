@@ -5,6 +5,7 @@ from scipy.spatial import KDTree
 
 from compositegp.backend import Floats
 from compositegp.spatial.baselines import in_space
+from compositegp.spatial.longitudes import unwrapped
 from compositegp.spatial.map_model import MapModel
 
 _TREND = 0.25  # share of the variance that a plane explains, from which a trend is told
@@ -23,7 +24,9 @@ def cautions_about(model: MapModel, random_state: int = 0) -> list[str]:
     random_state : int
         For the choice of a sample.
     """
-    X, y = model.X, model.y
+    X, y = model.X.copy(), model.y
+    if model.sphere:
+        X[:, 0] = unwrapped(X[:, 0])
     rows = np.random.default_rng(random_state).permutation(len(y))[:_MOST]
     values = np.log(y) if model.regressor.target_transform == "log" else y
     found = [_trend(X[rows], values[rows], model), _clusters(X, model.sphere, model.has_time)]

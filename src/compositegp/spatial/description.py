@@ -2,17 +2,22 @@
 
 import numpy as np
 
-from compositegp.analysis import Direction, VariogramSummary, directions_of, summarize_variogram, value_with_error
+from compositegp.analysis import Direction, directions_of, summarize_variogram, value_with_error
 from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
 
 
 def variogram_directions(
-    regressor: CompositeGPRegressor, sphere: bool, has_time: bool, latitude: float
+    regressor: CompositeGPRegressor, sphere: bool, has_time: bool, latitude: float, time_unit: str
 ) -> list[Direction]:
     """The directions in which a map's range is told."""
     return directions_of(
-        regressor.kernel_, regressor.n_features_in_, sphere=sphere, has_time=has_time, latitude=latitude
+        regressor.kernel_,
+        regressor.n_features_in_,
+        sphere=sphere,
+        has_time=has_time,
+        latitude=latitude,
+        time_unit=time_unit,
     )
 
 
@@ -25,12 +30,6 @@ def theta_covariance(regressor: CompositeGPRegressor) -> Floats | None:
     return np.diag(errors**2) if result is None else result.theta_covariance
 
 
-def summary_of(regressor: CompositeGPRegressor, sphere: bool, has_time: bool, latitude: float) -> VariogramSummary:
-    """Nugget, sill and practical ranges of a map's model."""
-    directions = variogram_directions(regressor, sphere, has_time, latitude)
-    return summarize_variogram(regressor.kernel_, directions, theta_covariance(regressor))
-
-
 def describe(
     regressor: CompositeGPRegressor,
     sphere: bool,
@@ -39,9 +38,11 @@ def describe(
     unit: str,
     n_learned: int,
     latitude: float,
+    time_unit: str,
 ) -> list[str]:
     """Sentences about what a map's model has learned."""
-    summary = summary_of(regressor, sphere, has_time, latitude)
+    directions = variogram_directions(regressor, sphere, has_time, latitude, time_unit)
+    summary = summarize_variogram(regressor.kernel_, directions, theta_covariance(regressor))
     scale = "the logarithm's square" if regressor.target_transform == "log" else f"{unit or 'unit'}²"
     how = "chords between points of the sphere, in km" if sphere else "in the unit of the coordinates"
     lines = [
@@ -49,7 +50,7 @@ def describe(
         f"Nugget (variance of noise): {value_with_error(*summary.nugget)} {scale}.",
         f"Sill (variance in all): {value_with_error(*summary.sill)} {scale}.",
     ]
-    units = {one.name: one.unit for one in variogram_directions(regressor, sphere, has_time, latitude)}
+    units = {one.name: one.unit for one in directions}
     for name, pair in summary.ranges.items():
         lines.append(
             f"Practical range (5 % of the correlation is left), {name}: {value_with_error(*pair)} {units[name]}".strip()

@@ -12,6 +12,7 @@ from compositegp.posteriors import N_NEIGHBORS, Neighbors
 from compositegp.prediction import PredictionMethod, chosen_neighbors
 from compositegp.progress import ProgressBar
 from compositegp.spatial.alignment import wanted_cells
+from compositegp.spatial.axes import rasters_of
 from compositegp.spatial.grid import Grid, Window, grid_of
 from compositegp.spatial.layers import Layers, sample_layer
 from compositegp.spatial.map_model import MapModel
@@ -327,7 +328,7 @@ def choose_variable(data: Any, variable: str | None) -> "xr.DataArray":
         if not hasattr(data, "dims"):
             raise ValueError(f"data must be an xarray DataArray or Dataset; found {type(data).__name__}.")
         return data
-    names = [str(name) for name, values in data.data_vars.items() if values.ndim >= 2]
+    names = rasters_of(data)
     if variable is None:
         if len(names) != 1:
             raise ValueError(

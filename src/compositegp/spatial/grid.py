@@ -25,12 +25,14 @@ class Grid:
     axes : Axes
     x, y : arrays of shape (nx,) and (ny,), or both (ny, nx) for curvilinear coordinates
     time : array of shape (nt,) or None
-        Hours since `epoch`; numbers as they are, where time is a number.
+        Hours, since `epoch` where times are dates; numbers as they are, where time is a number.
     sphere : bool
         Whether x and y are longitude and latitude, and distances are measured on the sphere.
     covariates : dict of str to array of shape (ny, nx) or (nt, ny, nx)
     epoch : datetime64 or None
         Origin of time, in UTC.
+    time_unit : str
+        Of time; empty where it is not known.
     """
 
     axes: Axes
@@ -40,6 +42,7 @@ class Grid:
     sphere: bool
     covariates: dict[str, Any] = field(default_factory=dict)
     epoch: Any = None
+    time_unit: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -109,7 +112,21 @@ def grid_of(
         sphere = is_longitude_latitude(*names, xs, ys, units, geographic)
     elif not isinstance(sphere, bool | np.bool_):
         raise ValueError(f'sphere must be True, False or "auto"; found {sphere!r}.')
-    return Grid(axes, xs, ys, times, bool(sphere), covariates_on(covariates, array, axes, bool(sphere)), epoch)
+    if sphere and np.abs(ys).max() > 90.0:
+        raise ValueError(
+            f"{names[1]!r} is no latitude in degrees: it has {ys[np.abs(ys) > 90].flat[0]:g}. Where places are in "
+            "meters, say so (sphere=False), and give all of them in meters."
+        )
+    return Grid(
+        axes,
+        xs,
+        ys,
+        times,
+        bool(sphere),
+        covariates_on(covariates, array, axes, bool(sphere)),
+        epoch,
+        _time_unit(array, axes),
+    )
 
 
 def _places(array: "xr.DataArray", axes: Axes) -> tuple[str, str]:
@@ -163,10 +180,12 @@ def _numbers(array: "xr.DataArray", name: str) -> Floats:
 
 
 def hours_of(values: Any, name: str) -> tuple[Floats, Any]:
-    """Times as hours since the first, and the first (UTC); numbers stay as they are, and have no first."""
+    """Times as hours since the first, and the first (UTC); numbers stay as they are, and spans have no first."""
     array = np.asarray(values)
     if array.dtype.kind in "iuf":
         return array.astype(np.float64), None
+    if array.dtype.kind == "m":
+        return array / np.timedelta64(1, "h"), None
     try:
         import pandas as pd
 
@@ -180,3 +199,11 @@ def hours_of(values: Any, name: str) -> tuple[Floats, Any]:
         raise ValueError(f"{name!r} has {int(stamps.isna().sum())} missing time(s). Every value needs a time.")
     first = stamps.min()
     return np.asarray((stamps - first) / pd.Timedelta("1h"), dtype=np.float64), first
+
+
+def _time_unit(array: "xr.DataArray", axes: Axes) -> str:
+    """The unit of time: hours, where the axis has times, else what the attributes say, such as days (since 2000)."""
+    if axes.time is None or axes.time not in array.coords:
+        return ""
+    along = array.coords[axes.time]
+    return str(along.attrs.get("units", "")).split(" since ")[0] if along.dtype.kind in "iuf" else "h"

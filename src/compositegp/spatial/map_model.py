@@ -45,6 +45,8 @@ class MapModel:
         Known variances of their errors.
     notes : tuple of str
         What is to be known about the data, a sentence each.
+    time_unit : str
+        Of time, where there is one; empty where it is not known.
     """
 
     regressor: CompositeGPRegressor
@@ -58,6 +60,7 @@ class MapModel:
     y: Floats
     noise_variance: Floats | None = None
     notes: tuple[str, ...] = field(default=())
+    time_unit: str = ""
 
     @property
     def latitude(self) -> float:
@@ -67,7 +70,14 @@ class MapModel:
     def describe(self) -> list[str]:
         """What was learned, a sentence each."""
         return describe(
-            self.regressor, self.sphere, self.has_time, self.covariates, self.unit, len(self.y), self.latitude
+            self.regressor,
+            self.sphere,
+            self.has_time,
+            self.covariates,
+            self.unit,
+            len(self.y),
+            self.latitude,
+            self.time_unit,
         )
 
     def with_notes(self, *notes: str) -> "MapModel":

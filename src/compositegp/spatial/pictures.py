@@ -6,6 +6,7 @@ import numpy as np
 
 from compositegp.plotting import MapPicture, draw_map
 from compositegp.spatial.grid import grid_of
+from compositegp.spatial.longitudes import turned_to
 from compositegp.spatial.stations import Stations
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def draw_stations(stations: Stations, field: "xr.Dataset", unit: str = "") -> by
     mean, std = (np.asarray(field[name].transpose(*plane), dtype=np.float64) for name in ("mean", "std"))
     places = stations.places.copy()
     if stations.sphere:  # on the side of the globe where the grid is
-        middle = float(np.mean(grid.x))
-        places[:, 0] = (places[:, 0] - middle + 180.0) % 360.0 - 180.0 + middle
+        places[:, 0] = turned_to(places[:, 0], float(np.mean(grid.x)))
     observed = np.column_stack([places, stations.values])
     return draw_map(
         MapPicture(

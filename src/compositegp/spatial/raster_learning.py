@@ -81,6 +81,7 @@ def learn_from_raster(
         X,
         y,
         notes=tuple(notes),
+        time_unit=grid.time_unit,
     )
 
 

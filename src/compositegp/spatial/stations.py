@@ -10,6 +10,7 @@ import numpy as np
 from compositegp.backend import Floats
 from compositegp.spatial.axes import is_longitude_latitude
 from compositegp.spatial.map_model import check_targets
+from compositegp.spatial.raster_reading import read_raster_at
 
 _MOST_NAMES = 12  # column names that an error lists
 
@@ -30,6 +31,8 @@ class Stations:
     target : str
     sphere : bool
     notes : tuple of str
+    system : dict or None
+        Attributes of the coordinate reference system (CF), where there is one.
     """
 
     places: Floats
@@ -40,6 +43,7 @@ class Stations:
     target: str
     sphere: bool
     notes: tuple[str, ...]
+    system: dict[str, Any] | None = None
 
     @property
     def points(self) -> Floats:
@@ -77,14 +81,23 @@ def read_stations(
     """
     if not hasattr(frame, "columns"):
         raise ValueError(f"frame must be a data frame of pandas or GeoPandas; found {type(frame).__name__}.")
-    places, names, geographic = _places(frame, x, y)
+    places, names, crs = _places(frame, x, y)
     values = _column(frame, target)
     noise = None if noise_variance is None else _column(frame, noise_variance)
+    complete = np.isfinite(places).all(axis=1) & ~np.isnan(values)
+    check_targets(values[complete], log, f"column {target!r}")
+    if sphere == "auto":
+        geographic = None if crs is None else bool(crs.is_geographic)
+        sphere = is_longitude_latitude(*names, places[complete, 0], places[complete, 1], (), geographic)
+    elif not isinstance(sphere, bool | np.bool_):
+        raise ValueError(f'sphere must be True, False or "auto"; found {sphere!r}.')
     found = {
-        name: _column(frame, name) if name in frame.columns else _at_places(raster, name, places, names)
+        name: _column(frame, name) if name in frame.columns else _at_places(raster, name, places, bool(sphere))
         for name, raster in covariates.items()
     }
-    complete = np.isfinite(places).all(axis=1) & ~np.isnan(values)
+    for name, column in [*found.items(), *([] if noise is None else [(str(noise_variance), noise)])]:
+        if not (complete & np.isfinite(column)).any():
+            raise ValueError(f"{name!r} has no value at any station that has a value of {target!r}.")
     for column in [*found.values(), *([] if noise is None else [noise])]:
         complete &= np.isfinite(column)
     notes = []
@@ -94,10 +107,6 @@ def read_stations(
     if noise is not None and (noise[complete] < 0).any():
         raise ValueError(f"column {noise_variance!r} has negative variances.")
     places = places[complete]
-    if sphere == "auto":
-        sphere = is_longitude_latitude(*names, places[:, 0], places[:, 1], (), geographic)
-    elif not isinstance(sphere, bool | np.bool_):
-        raise ValueError(f'sphere must be True, False or "auto"; found {sphere!r}.')
     repeated = len(places) - len(np.unique(places, axis=0))
     if repeated:
         notes.append(f"{repeated} rows share their place with another row; they differ by noise.")
@@ -110,11 +119,12 @@ def read_stations(
         target,
         bool(sphere),
         tuple(notes),
+        None if crs is None else dict(crs.to_cf()),
     )
 
 
-def _places(frame: Any, x: str | None, y: str | None) -> tuple[Floats, tuple[str, str], bool | None]:
-    """Places (n, 2), the names of their columns, and whether a CRS says that they are longitude and latitude."""
+def _places(frame: Any, x: str | None, y: str | None) -> tuple[Floats, tuple[str, str], Any]:
+    """Places (n, 2), the names of their columns, and their coordinate reference system, where it is known."""
     geometry = getattr(frame, "geometry", None) if hasattr(frame, "crs") else None
     if x is not None and y is not None:
         return np.column_stack([_column(frame, x), _column(frame, y)]), (x, y), None
@@ -128,9 +138,8 @@ def _places(frame: Any, x: str | None, y: str | None) -> tuple[Floats, tuple[str
     if not (geometry.geom_type == "Point").all():
         kinds = ", ".join(sorted(set(map(str, geometry.geom_type))))
         raise ValueError(f"stations must be points; the geometry has {kinds}. Take centroids first.")
-    geographic = None if frame.crs is None else bool(frame.crs.is_geographic)
-    names = ("lon", "lat") if geographic else ("x", "y")
-    return np.column_stack([geometry.x, geometry.y]).astype(np.float64), names, geographic
+    names = ("lon", "lat") if frame.crs is not None and frame.crs.is_geographic else ("x", "y")
+    return np.column_stack([geometry.x, geometry.y]).astype(np.float64), names, frame.crs
 
 
 def _column(frame: Any, name: str) -> Floats:
@@ -154,17 +163,14 @@ def _listed(frame: Any) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
 
 
-def _at_places(raster: Any, name: str, places: Floats, names: tuple[str, str]) -> Floats:
+def _at_places(raster: Any, name: str, places: Floats, sphere: bool) -> Floats:
     """Values of a raster at places, between its cells by linear interpolation."""
     if raster is None:
         raise ValueError(f"the frame has no column {name!r} for the covariate, and no raster of it is given.")
-    import xarray as xr
-
-    from compositegp.spatial.axes import find_axes
-
-    axes = find_axes(raster)
-    at = {axes.x: xr.DataArray(places[:, 0], dims="station"), axes.y: xr.DataArray(places[:, 1], dims="station")}
-    return np.asarray(raster.interp(at), dtype=np.float64)
+    found = read_raster_at(raster, name, places[:, 0], places[:, 1], sphere)
+    if found.beyond == 1:
+        raise ValueError(f"the raster of covariate {name!r} reaches none of the stations: it has {found.reach}.")
+    return found.values
 
 
 def read_station_file(path: str | Path) -> Any:

@@ -4,15 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, warn_caller
+from compositegp.spatial.axes import rasters_of
 from compositegp.spatial.grid import Grid, grid_of
+from compositegp.spatial.longitudes import unwrapped
+from compositegp.spatial.raster_reading import read_raster_at
 from compositegp.spatial.stations import Stations
 
 if TYPE_CHECKING:
     import xarray as xr
 
 _MOST_CELLS = 200_000_000
-_WHOLE_GLOBE = 30.0  # degrees without a station, up to which the stations are taken to surround the globe
+_FEW = 0.1  # share of the cells that a covariate may not reach without a warning
 
 
 def target_grid(
@@ -46,7 +49,7 @@ def target_grid(
                 f"covariate {name!r} has no values on the grid. Give a raster, as covariates={{{name!r}: raster}}, "
                 "or a variable of the Dataset that is the grid."
             )
-        rasters[name] = _on(template, own, name)
+        rasters[name] = _on(template, own, name, stations.sphere)
     return template, grid_of(template, sphere=stations.sphere, covariates=rasters)
 
 
@@ -61,11 +64,12 @@ def _template(stations: Stations, grid: Any, count: Any) -> "xr.DataArray":
         coordinates = {
             name: values for name, values in array.coords.items() if set(values.dims) <= set(found.axes.dims)
         }
-        return xr.DataArray(np.full(found.shape, np.nan), coordinates, found.axes.dims)
+        template = xr.DataArray(np.full(found.shape, np.nan), coordinates, found.axes.dims)
+        return _in_system(template, array.attrs.get("grid_mapping", array.encoding.get("grid_mapping")))
     names = stations.names
     places = stations.places.copy()
     if stations.sphere:
-        places[:, 0] = _unwrapped(places[:, 0])
+        places[:, 0] = unwrapped(places[:, 0])
     low, high = places.min(axis=0), places.max(axis=0)
     if grid is not None:
         steps = np.broadcast_to(np.asarray(grid, dtype=np.float64), 2)
@@ -91,6 +95,15 @@ def _template(stations: Stations, grid: Any, count: Any) -> "xr.DataArray":
     if stations.sphere:
         template[names[0]].attrs = {"units": "degrees_east", "standard_name": "longitude"}
         template[names[1]].attrs = {"units": "degrees_north", "standard_name": "latitude"}
+    if stations.system is None:
+        return template
+    return _in_system(template.assign_coords(spatial_ref=xr.DataArray(0, attrs=stations.system)), "spatial_ref")
+
+
+def _in_system(template: "xr.DataArray", name: Any) -> "xr.DataArray":
+    """A raster whose coordinate reference system has a name, if any."""
+    if name in template.coords:
+        template.encoding["grid_mapping"] = name
     return template
 
 
@@ -103,32 +116,26 @@ def _axis(low: float, high: float, step: float, snapped: bool) -> Floats:
     return np.asarray(np.round(np.arange(first, last + 1) * step, min(digits, 15)), dtype=np.float64)
 
 
-def _unwrapped(longitudes: Floats) -> Floats:
-    """Longitudes on the side of the globe that they are on: from 0 to 360 where they lie across the date line."""
-    inside = np.sort(longitudes % 360.0)
-    gaps = np.diff(np.append(inside, inside[0] + 360.0))
-    if gaps.max() < _WHOLE_GLOBE:
-        return longitudes
-    start = inside[(int(np.argmax(gaps)) + 1) % len(inside)]
-    along = (longitudes - start) % 360.0 + start
-    return np.asarray(along) - 360.0 if along.max() > 180.0 and along.min() >= 180.0 else np.asarray(along)
-
-
 def _first_raster(grid: Any) -> "xr.DataArray":
-    for values in grid.data_vars.values():
-        if values.ndim >= 2:
-            return values
-    raise ValueError("the Dataset that is the grid has no raster.")
+    names = rasters_of(grid)
+    if not names:
+        raise ValueError("the Dataset that is the grid has no raster.")
+    return grid[names[0]]
 
 
-def _on(template: "xr.DataArray", raster: "xr.DataArray", name: str) -> "xr.DataArray":
+def _on(template: "xr.DataArray", raster: "xr.DataArray", name: str, sphere: bool) -> "xr.DataArray":
     """A covariate on the cells of the grid: as it is, or between its cells by linear interpolation."""
+    import xarray as xr
+
     same = all(dim in raster.dims and raster.sizes[dim] == template.sizes[dim] for dim in template.dims)
     if same and all(np.array_equal(raster[dim], template[dim]) for dim in template.dims if dim in template.coords):
         return raster
-    from compositegp.spatial.axes import find_axes
-
-    axes = find_axes(raster)
-    y, x = template.dims
-    found = raster.interp({axes.x: template[x].to_numpy(), axes.y: template[y].to_numpy()})
-    return found.rename({axes.x: x, axes.y: y}) if (axes.x, axes.y) != (x, y) else found
+    grid = grid_of(template, sphere=sphere)
+    found = read_raster_at(raster, name, grid.x, grid.y, sphere, outer=grid.x.ndim == 1)
+    if found.beyond > _FEW:
+        warn_caller(
+            f"covariate {name!r} does not reach {found.beyond:.0%} of the map's cells, which stay missing: it has "
+            f"{found.reach}.",
+            UserWarning,
+        )
+    return xr.DataArray(found.values, dims=grid.axes.dims)
