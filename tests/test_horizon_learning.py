@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -20,7 +21,7 @@ from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, 
 from compositegp.forecasting.model_choice import _best_scale
 from compositegp.forecasting.series_learning import PastForecasts
 from compositegp.forecasting.timeline import Timeline
-from compositegp.predictive import IdentityTarget, PredictiveDistribution
+from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget, PredictiveDistribution
 
 KERNEL = ConstantKernel(1.3) * Matern(7.0, nu=1.5) + ConstantKernel(0.4) * Matern(40.0, nu=0.5) + WhiteKernel(0.2)
 
@@ -321,25 +322,48 @@ class TestPastForecasts:
         origins = np.repeat(np.arange(2), 500)
         observed = np.where(origins == 0, 0.0, 1.0) + 0.01 * rng.normal(size=1000)
         low, high = self.of(0.4, observed, origins), self.of(0.5, observed, origins)
-        assert low.log_scores.mean() < high.log_scores.mean()
-        assert low.is_as_good_as(high)
+        behind = high.log_scores - low.log_scores
+        assert 0 < behind.mean() < low.standard_error(behind)
         many = np.repeat(np.arange(500), 2)
         low, high = (self.of(mean, 1.0 + 0.01 * rng.normal(size=1000), many) for mean in (0.4, 0.5))
-        assert not low.is_as_good_as(high)
-        assert high.is_as_good_as(low)
+        behind = high.log_scores - low.log_scores
+        assert behind.mean() > 10 * low.standard_error(behind)
 
-    def test_of_scales_that_score_alike_the_one_with_the_least_crps_is_taken(self, rng):
-        observed, origins = rng.normal(size=200), np.repeat(np.arange(20), 10)
-        scores = {}
-        learned = []
-        for scale in (0.9, 1.0, 5.0):
-            made = PredictiveDistribution(np.zeros(200), np.full(200, scale), IdentityTarget())
+    @pytest.mark.parametrize("transform", [IdentityTarget(), PowerTarget(0.5), LogTarget()])
+    def test_the_crps_is_that_of_the_distribution_at_every_hour(self, rng, transform):
+        """Errors are small at one hour of each day: a sample of that hour alone would say that all of them are."""
+        n = 24 * 400
+        location = np.full(n, 3.0)
+        errors = np.where(np.arange(n) % 24 == 0, 0.0, 0.5) * rng.normal(size=n)
+        made = PredictiveDistribution(location, np.full(n, 0.5), transform)
+        past = PastForecasts(made, transform.inverse(location + errors), np.repeat(np.arange(400), 24), 1.0)
+        assert_allclose(past.crps.mean(), made.crps(past.observed).mean(), rtol=0.01)
+
+    @staticmethod
+    def compared(observed, *normals):
+        """Candidates whose forecasts have these means and standard deviations."""
+        found, origins = [], np.repeat(np.arange(len(observed) // 10), 10)
+        for mean, scale in normals:
+            made = PredictiveDistribution(*(np.full(len(observed), one) for one in (mean, scale)), IdentityTarget())
             past = PastForecasts(made, observed, origins, 1.0)
-            learned.append(SimpleNamespace(score=float(past.log_scores.mean()), past=past))
-            scores[scale] = past.crps
-        found = _best_scale(learned)
-        assert found.past.crps == min(scores[0.9], scores[1.0])
-        assert not learned[2].past.is_as_good_as(found.past)
+            found.append(SimpleNamespace(score=float(past.log_scores.mean()), past=past))
+        return found
+
+    def test_of_scales_that_score_alike_the_first_is_taken(self, rng):
+        observed = rng.normal(size=200)
+        observed -= observed.mean()
+        low, high, wrong = self.compared(observed, (-0.1, 1.0), (0.1, 1.0), (3.0, 1.0))
+        assert _best_scale([low, high, wrong]) is low
+        assert _best_scale([wrong, high, low]) is high
+
+    def test_of_scales_with_about_the_same_log_score_the_least_crps_counts(self, rng):
+        """A few values that are far away make log scores uncertain; the CRPS tells the scales apart all the same."""
+        observed = rng.normal(size=2000)
+        observed[::60] = 12.0
+        wide, narrow = self.compared(observed, (0.0, 3.0), (0.0, 1.2))
+        behind = wide.past.log_scores - narrow.past.log_scores
+        assert 0 < behind.mean() < 2 * wide.past.standard_error(behind)
+        assert _best_scale([wide, narrow]) is narrow
 
 
 @pytest.mark.parametrize("name", [None, "sqrt", "fourth_root", "log"])

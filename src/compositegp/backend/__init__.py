@@ -58,6 +58,7 @@ from compositegp.backend.linear_algebra import (
     subtract_products,
 )
 from compositegp.backend.parallel import run_tasks
+from compositegp.backend.sampling import spread_rows
 from compositegp.backend.warn import warn_caller
 
 __all__ = [
@@ -106,6 +107,7 @@ __all__ = [
     "solve_lower",
     "solve_right",
     "solve_upper",
+    "spread_rows",
     "subtract_products",
     "use_device",
     "warn_caller",

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, spread_rows
 
 _MANY_COLUMNS = 64  # with more columns than this, cuts are made across single columns only
 _SAMPLE = 4096  # points, at least, by which the widest direction of a larger set is found
 _CLEARLY_WIDER = 1.5  # a cut across the principal direction needs this times the variance of the widest column
 _EQUALLY_WIDE = 1e-9  # relative difference of spreads that is a rounding error
-_SPREAD_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
+_SPREAD_SAMPLE = 2**17  # points, at most, by which the spread of columns is found
 
 
 class Spreads(NamedTuple):
@@ -32,7 +32,7 @@ class Spreads(NamedTuple):
     @classmethod
     def of(cls, X: Floats) -> "Spreads":
         """Those of the columns of some points, of many of which some are looked at; 1 for a column that is constant."""
-        some = X[:: max(1, len(X) // _SPREAD_SAMPLE)]
+        some = X[spread_rows(len(X), _SPREAD_SAMPLE)]
         widths = some.std(axis=0)
         return cls(some.mean(axis=0), np.where(widths > 0, widths, 1.0))
 

@@ -1,12 +1,13 @@
 """The choice of a model: one change after another is tried, and kept if past forecasts score better with it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from compositegp.backend import Floats
 from compositegp.forecasting.effects import Effect, column_knots
 from compositegp.forecasting.grid import Grid, Rhythm, history_names
 from compositegp.forecasting.memory import Memory
@@ -20,6 +21,7 @@ from compositegp.forecasting.target_scales import scale_in_words, scale_name
 from compositegp.predictive import TargetTransform
 
 _WORTH = 0.002  # nats a value by which a change has to raise the score
+_LOG_ERRORS, _CRPS_ERRORS = 2.0, 1.0  # standard errors within which two scales score alike
 _YEARS_FOR_A_CYCLE, _WEEKS_FOR_A_PROFILE = 2.0, 3.0
 _LEVEL_FREEDOM = 3.0
 _HARMONICS = {"fine": 3, "days": 4}
@@ -191,14 +193,31 @@ def _merged(before: Candidate, changed: Sequence[Candidate]) -> Candidate:
 
 
 def _best_scale(learned: Sequence[Learned]) -> Learned:
-    """Of the scales whose log score is the best, or as good within two standard errors, the one with the least CRPS.
+    """The scale whose past forecasts are the best: `learned` begins with the one that changes values least.
 
-    The log score says more about small values than a user would: a scale that draws large values together makes the
-    densities of small ones large.
+    Of the scales whose log score is as good as the best within two standard errors, those count whose CRPS is as good
+    as the least within one, and of these the first is taken: the less a scale draws large values together, the less
+    depends on tails that few data tell about. The log score alone says more about small values than a user would: a
+    scale that draws large values together makes the densities of small ones large.
     """
     best = max(learned, key=_score)
-    good = [one for one in learned if one is best or one.past.is_as_good_as(best.past)]
-    return min(good, key=lambda one: one.past.crps) if len(good) > 1 else best
+    good = [one for one in learned if one is best or _is_as_good(one, best, _log_losses, _LOG_ERRORS)]
+    least = min(good, key=lambda one: float(one.past.crps.mean()))
+    return next(one for one in good if one is least or _is_as_good(one, least, _crps, _CRPS_ERRORS))
+
+
+def _is_as_good(one: Learned, best: Learned, losses: Callable[[Learned], Floats], errors: float) -> bool:
+    """Whether the mean loss of a value is as small as that of the best, within some standard errors."""
+    behind = losses(one) - losses(best)
+    return bool(behind.mean() <= errors * one.past.standard_error(behind))
+
+
+def _log_losses(learned: Learned) -> Floats:
+    return -learned.past.log_scores
+
+
+def _crps(learned: Learned) -> Floats:
+    return learned.past.crps
 
 
 def _score(learned: Learned) -> float:

@@ -4,13 +4,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Floats, Indices, spread_rows
 from compositegp.kernels import DataScale, typical_values, with_finite_bounds
 from compositegp.validation import LARGEST_TARGET
 
 _DEFAULT_BOUNDS = (1e-5, 1e5)  # scikit-learn's
 _SHORTER = (1.0, 1 / 4, 1 / 16, 1 / 64)  # length scales to try, as parts of the data's
-_SAMPLE = 2**16  # points, at least, by which the spread of columns is found
+_SAMPLE = 2**17  # points, at most, by which the spread of columns is found
 _HARDLY_VARIES = (
     1e-3  # a column whose spread in segments is less than this part of its whole spread is constant there
 )
@@ -54,7 +54,7 @@ def data_scale(X: Floats, residuals: Floats, segments: list[Indices]) -> DataSca
             f"y is constant (all values are {residuals.ravel()[0]:g} after subtraction of the mean): there is no "
             "covariance to learn. Check the target column."
         )
-    whole = X[:: max(1, len(X) // _SAMPLE)].std(axis=0)
+    whole = X[spread_rows(len(X), _SAMPLE)].std(axis=0)
     varies = spreads > _HARDLY_VARIES * whole
     return DataScale(np.where(varies, spreads, np.where(whole > 0, whole, 1.0)), variance or overall)
 
