@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import CompositeGPRegressor, Nearest, OnColumns, OnSphere
 from compositegp.cli.app import main
-from compositegp.spatial import fill, filling, learn_raster, open_raster, write_raster
+from compositegp.spatial import fill, learn_raster, open_raster, tile_filling, write_raster
 from compositegp.spatial.grid import grid_of
 from compositegp.spatial.tiles import Blocks, blocks_of, bounding_window, cells_in, count_observed, tiles_of
 
@@ -169,7 +169,7 @@ class TestTiles:
     @pytest.mark.usefixtures("two_blas_threads")
     def test_an_error_on_a_thread_is_raised(self, large, monkeypatch):
         _, gappy, model = large
-        monkeypatch.setattr(filling, "_predict", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(tile_filling, "_predict", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             fill(gappy, model=model)
 

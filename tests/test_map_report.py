@@ -16,6 +16,7 @@ from compositegp.kernels import gram
 from compositegp.plotting import style as style
 from compositegp.plotting import variogram
 from compositegp.spatial import cautions_about, learn_stations, score_map
+from compositegp.spatial.baselines import _gaps, _single
 
 KNOWN = ConstantKernel(1.0, "fixed") * Matern(2.0, "fixed", nu=1.5) + WhiteKernel(0.05, "fixed")
 
@@ -127,6 +128,15 @@ class TestScores:
         expected = (weights * (rest % 7)[order]).sum(1) / weights.sum(1)
         # Ties among the twelve nearest may be taken either way.
         assert table["RMSE, single"][1] == pytest.approx(np.sqrt(np.mean((expected - held % 7) ** 2)), rel=0.05)
+
+    @pytest.mark.parametrize("n", [3, 10, 12, 40])
+    def test_a_tenth_of_few_places_is_held_out(self, n):
+        frame = stations(n)
+        model, _ = learn_stations(frame, target="zinc", kernel=KNOWN)
+        held = [_single(n, np.random.default_rng(0)), _gaps(model.X, np.random.default_rng(0))]
+        assert [int(each.sum()) for each in held] == [max(1, n // 10)] * 2
+        table = score_map(model).table
+        assert np.isfinite([table["RMSE, single"], table["RMSE, gaps"]]).all()
 
     def test_warnings(self):
         frame = stations()

@@ -12,7 +12,7 @@ from compositegp.spatial.map_model import MapModel
 
 _HELD_OUT = 500  # values that are held out, at most
 _SHARE = 0.1  # of all values, at most
-_GAPS = 10  # gaps that are made
+_GAPS = 10  # gaps that are made, at most
 _NEIGHBORS, _POWER = 12, 2.0  # of the inverse distances
 
 
@@ -61,18 +61,23 @@ def score_map(model: MapModel, random_state: int = 0) -> MapScores:
 
 def _single(n: int, rng: Any) -> Booleans:
     held = np.zeros(n, dtype=bool)
-    held[rng.permutation(n)[: max(1, min(_HELD_OUT, int(_SHARE * n)))]] = True
+    held[rng.permutation(n)[: _n_held_out(n)]] = True
     return held
 
 
 def _gaps(places: Floats, rng: Any) -> Booleans:
     """Values around some places, so many that a tenth of all is held out."""
     n = len(places)
-    each = max(1, min(_HELD_OUT, int(_SHARE * n)) // _GAPS)
-    _, near = KDTree(places).query(places[rng.permutation(n)[:_GAPS]], k=np.arange(1, each + 1))
+    wanted = _n_held_out(n)
+    gaps = min(_GAPS, wanted)
+    _, near = KDTree(places).query(places[rng.permutation(n)[:gaps]], k=np.arange(1, wanted // gaps + 1))
     held = np.zeros(n, dtype=bool)
     held[near.ravel()] = True
     return held
+
+
+def _n_held_out(n: int) -> int:
+    return max(1, min(_HELD_OUT, int(_SHARE * n)))
 
 
 def _simple(X: Floats, y: Floats, held: Booleans, model: MapModel) -> tuple[Floats, Floats]:

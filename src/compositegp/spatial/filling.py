@@ -1,28 +1,23 @@
 """Gaps in a raster, filled with predictions and their errors; tile by tile, in any amount of memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
-from compositegp.backend import Booleans, Floats, current_device, run_tasks, warn_caller
-from compositegp.estimators import CompositeGPRegressor
-from compositegp.posteriors import N_NEIGHBORS, Neighbors
-from compositegp.prediction import PredictionMethod, chosen_neighbors
-from compositegp.progress import ProgressBar
+from compositegp.backend import warn_caller
+from compositegp.prediction import PredictionMethod
 from compositegp.spatial.alignment import wanted_cells
 from compositegp.spatial.axes import rasters_of
-from compositegp.spatial.grid import Grid, Window, grid_of
-from compositegp.spatial.layers import Layers, sample_layer
+from compositegp.spatial.grid import Grid, grid_of
+from compositegp.spatial.layers import Layers, check_samples, sample_layer
 from compositegp.spatial.map_model import MapModel
-from compositegp.spatial.raster_learning import learn_from_raster, observed_in, observed_of
-from compositegp.spatial.tiles import Blocks, blocks_of, bounding_window, cells_in, count_observed, tiles_of
+from compositegp.spatial.raster_learning import learn_from_raster
+from compositegp.spatial.tile_filling import TileFilling
+from compositegp.spatial.tiles import count_observed
 
 if TYPE_CHECKING:
     import xarray as xr
-
-_CANDIDATES = 2  # observations around a tile, for each one that a cell is predicted from
 
 
 def fill(
@@ -107,36 +102,50 @@ def fill(
     (True, 0.0)
     """
     layers = Layers.checked(quantiles, above)
+    check_samples(samples)
+    if model is not None:
+        model.check_arguments(log=log, kernel=kernel, prediction=prediction)
     array, values, grid = _read(data, variable, x, y, time, sphere, covariates)
+    if model is not None:
+        model.check_places(grid.sphere, grid.time is not None, grid.covariates, grid.time_unit)
     cells = wanted_cells(wanted, array, grid.axes, grid.sphere)
     if samples and _is_lazy(values):
         raise ValueError(
             "samples are drawn over the whole raster, but it is in chunks of Dask. Load it first: data.compute()."
         )
     counts = count_observed(values, grid)
+    drawn: Any = None
     if counts.sum() == np.prod(grid.shape):
         warn_caller(f"{array.name or 'the raster'} has no missing cell: there is nothing to fill.", UserWarning)
-        return layers.dataset(layers.of_values(np.asarray(values)), array, grid.axes.dims, dict(array.attrs))
-    if model is None:
-        model = learn_from_raster(
-            array,
-            values,
-            grid,
-            counts,
-            cells,
-            log=log,
-            kernel=kernel,
-            prediction=prediction,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-    _check_model(model, grid)
-    enough = _looked_at(model.regressor) + 1
-    job = _Job(model.regressor, grid, Blocks(grid, counts, model.regressor.kernel_), layers, latent, enough)
-    stacked = job.lazily(values, cells) if _is_lazy(values) else job.at_once(values, cells, n_jobs, verbose)
+        stacked = layers.of_values(values)
+        if samples:
+            drawn = np.repeat(np.asarray(values)[None], samples, axis=0)
+    else:
+        if model is None:
+            model = learn_from_raster(
+                array,
+                values,
+                grid,
+                counts,
+                cells,
+                log=log,
+                kernel=kernel,
+                prediction=prediction,
+                random_state=random_state,
+                n_jobs=n_jobs,
+            )
+        elif not counts.any():
+            raise ValueError(
+                f"{array.name or 'the raster'} has no observed value: there is nothing to predict from."
+            )
+        job = TileFilling.of(model.regressor, grid, counts, layers, latent)
+        stacked = job.lazily(values, cells) if _is_lazy(values) else job.at_once(values, cells, n_jobs, verbose)
+        if samples:
+            drawn = job.drawn(np.asarray(values, dtype=np.float64), cells, samples, random_state)
     found = layers.dataset(stacked, array, grid.axes.dims, dict(array.attrs))
     if samples:
-        found["samples"] = job.drawn(np.asarray(values, dtype=np.float64), cells, samples, random_state, array)
+        name = str(array.name or "raster")
+        found["samples"] = sample_layer(drawn, grid.axes.dims, {"long_name": name, **array.attrs})
     found.attrs = dict(data.attrs) if hasattr(data, "data_vars") else {}
     return found.transpose(..., *array.dims)
 
@@ -182,130 +191,6 @@ def learn_raster(
     )
 
 
-class _Job(NamedTuple):
-    """What every tile needs to be predicted."""
-
-    regressor: CompositeGPRegressor
-    grid: Grid
-    blocks: Blocks
-    layers: Layers
-    latent: bool
-    enough: int  # observations around every block of a tile, at least
-
-    def at_once(self, values: Any, cells: Any, n_jobs: int | None, verbose: bool) -> Floats:
-        """All the layers, shape (layers, cells along each axis), from values in memory."""
-        result = np.empty((len(self.layers), *self.grid.shape))
-        tiles = tiles_of(self.grid)
-
-        def keep(tile: Window, predicted: Floats) -> None:
-            part = np.asarray(values[tile], dtype=np.float64)
-            result[(slice(None), *tile)] = self.assemble(part, _part(cells, tile), tile, predicted)
-
-        def on_a_thread(tile: Window) -> None:
-            keep(tile, _predict(*self._task(values, cells, tile), self.layers, self.latent, n_jobs=1))
-
-        with ProgressBar("filling", show=verbose) as bar:
-            if n_jobs is None and not self._elsewhere:
-                run_tasks(((on_a_thread, (tile,)) for tile in _reported(tiles, bar)), None)
-                return result
-            tasks = (
-                delayed(_predict)(*self._task(values, cells, tile), self.layers, self.latent) for tile in tiles
-            )
-            found = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
-            for tile, predicted in zip(_reported(tiles, bar), found, strict=True):
-                keep(tile, predicted)
-        return result
-
-    @property
-    def _elsewhere(self) -> bool:
-        """Whether the work is to be done on a device, or by what joblib is configured for."""
-        on_device = current_device() is not None or self.regressor.device is not None
-        return on_device or effective_n_jobs(None) != 1
-
-    def lazily(self, values: Any, cells: Any) -> Any:
-        """All the layers as an array of Dask, each tile a chunk of it."""
-        import dask
-        import dask.array as da
-
-        tiles = tiles_of(self.grid)
-        starts = [sorted({tile[axis].start for tile in tiles}) for axis in range(len(self.grid.shape))]
-        parts = np.empty([len(each) for each in starts], dtype=object)
-        job = dask.delayed(self, traverse=False)
-        for place, tile in zip(np.ndindex(parts.shape), tiles, strict=True):
-            window, inside = self._window(tile)
-            layers = dask.delayed(_predict_part)(job, tile, window, inside, values[tile], values[window], cells)
-            shape = (len(self.layers), *(part.stop - part.start for part in tile))
-            parts[place] = da.from_delayed(layers, shape, dtype=np.float64)
-        return da.block([parts.tolist()] if parts.ndim == 1 else parts.tolist())
-
-    def drawn(self, values: Floats, cells: Any, n_samples: int, random_state: int, array: "xr.DataArray") -> Any:
-        """Joint draws of the missing cells, as a layer; the observed cells are in each as they are."""
-        everything = self.grid.everything
-        missing = self.missing(values, cells, everything)
-        layer = sample_layer(
-            self.regressor.with_data(*observed_of(values, self.grid, everything)),
-            self.grid.points(everything)[missing.ravel()],
-            missing,
-            n_samples,
-            random_state,
-            self.latent,
-            self.grid.axes.dims,
-            {"long_name": str(array.name or "raster"), **array.attrs},
-        )
-        observed = ~np.isnan(values)
-        layer[1][:, observed] = values[observed]
-        return layer
-
-    def assemble(self, part: Floats, cells: Any, tile: Window, predicted: Floats) -> Floats:
-        """The layers of a tile from its values, and from predictions of its missing cells (layers, missing)."""
-        found = self.layers.of_values(part)
-        found[:, self.missing(part, cells, tile)] = predicted
-        return found
-
-    def missing(self, part: Floats, cells: Any, tile: Window) -> Booleans:
-        """Which cells of a tile are to be predicted: a boolean array of its shape."""
-        found = np.isnan(part) & cells
-        if self.grid.covariates:
-            found &= np.isfinite(self.grid.points(tile)).all(axis=1).reshape(part.shape)
-        return np.asarray(found)
-
-    def _task(self, values: Any, cells: Any, tile: Window) -> tuple[CompositeGPRegressor | None, Floats]:
-        """The regressor with the observations around a tile, and the points to predict."""
-        part = np.asarray(values[tile], dtype=np.float64)
-        Z = self.grid.points(tile)[self.missing(part, _part(cells, tile), tile).ravel()]
-        if not len(Z):
-            return None, Z
-        window, inside = self._window(tile)
-        return self.regressor.with_data(*observed_in(values, self.grid, window, inside)), Z
-
-    def _window(self, tile: Window) -> tuple[Window, Booleans]:
-        """The window with the observations around a tile, and which of its cells count."""
-        near = np.zeros(self.blocks.counts.shape, dtype=bool)
-        near[blocks_of(tile, self.grid)] = True
-        chosen = self.blocks.near(near, self.enough)
-        window = bounding_window(chosen, self.grid)
-        return window, cells_in(chosen, window, self.grid)
-
-
-def _predict(
-    regressor: CompositeGPRegressor | None, Z: Floats, layers: Layers, latent: bool, n_jobs: int | None = None
-) -> Floats:
-    """Layers of predictions at some points: shape (layers, M)."""
-    if regressor is None:
-        return np.empty((len(layers), 0))
-    return layers.of_distribution(regressor.set_params(n_jobs=n_jobs).predict_distribution(Z, latent=latent))
-
-
-def _predict_part(
-    job: _Job, tile: Window, window: Window, inside: Booleans, part: Any, around: Any, cells: Any
-) -> Floats:
-    """The layers of a tile from its values and those of its window, as Dask computes them."""
-    part, around = np.asarray(part, dtype=np.float64), np.asarray(around, dtype=np.float64)
-    Z = job.grid.points(tile)[job.missing(part, _part(cells, tile), tile).ravel()]
-    regressor = job.regressor.with_data(*observed_of(around, job.grid, window, inside)) if len(Z) else None
-    return job.assemble(part, _part(cells, tile), tile, _predict(regressor, Z, job.layers, job.latent))
-
-
 def _read(
     data: Any, variable: str | None, x: Any, y: Any, time: Any, sphere: Any, covariates: Any
 ) -> tuple["xr.DataArray", Any, Grid]:
@@ -340,34 +225,5 @@ def choose_variable(data: Any, variable: str | None) -> "xr.DataArray":
     return data[variable]
 
 
-def _reported(tiles: list[Window], bar: ProgressBar) -> Iterator[Window]:
-    """The tiles one after the other, with their progress."""
-    for number, tile in enumerate(tiles):
-        bar(number, len(tiles))
-        yield tile
-
-
-def _part(cells: Any, tile: Window) -> Any:
-    return cells if cells is True else cells[tile]
-
-
-def _looked_at(regressor: CompositeGPRegressor) -> int:
-    """How many of the nearest observations a prediction looks at; those of an exact prediction, at least."""
-    curve, given = regressor.neighbor_curve_, getattr(regressor.prediction, "n_neighbors", "auto")
-    chosen = Neighbors(given if isinstance(given, int) else 0) if curve is None else chosen_neighbors(curve)
-    return max(_CANDIDATES * max(N_NEIGHBORS, chosen.size), chosen.reach)
-
-
 def _is_lazy(values: Any) -> bool:
     return hasattr(values, "dask")
-
-
-def _check_model(model: MapModel, grid: Grid) -> None:
-    if (model.sphere, model.has_time, len(model.covariates)) != (
-        grid.sphere,
-        grid.time is not None,
-        len(grid.covariates),
-    ):
-        raise ValueError(
-            "model was learned from places of another kind: the sphere, time and covariates must be as they were there."
-        )

@@ -12,7 +12,7 @@ from compositegp.prediction import PredictionMethod
 from compositegp.progress import ProgressBar
 from compositegp.spatial.alignment import wanted_cells
 from compositegp.spatial.grid import Grid, Window
-from compositegp.spatial.layers import Layers, sample_layer
+from compositegp.spatial.layers import Layers, check_samples, sample_layer
 from compositegp.spatial.map_model import MapModel, fit_regressor, new_regressor
 from compositegp.spatial.stations import Stations, read_stations
 from compositegp.spatial.target_grid import target_grid
@@ -101,27 +101,33 @@ def krige(
     Frozen({'y': 21, 'x': 21})
     """
     layers = Layers.checked(quantiles, above)
-    named = _named(covariates)
-    stations = _stations(frame, x, y, target, named, noise_variance, sphere, log)
-    template, cells = target_grid(stations, grid, count, named)
-    if support is not None and log:
+    check_samples(samples)
+    if model is not None:
+        model.check_arguments(log=log, kernel=kernel, prediction=prediction)
+    if support is not None and (log or (model is not None and model.has_logarithm)):
         raise ValueError("support averages the field itself, not its logarithm: do without log.")
     if support is not None and samples:
         raise ValueError("samples are values at points: average draws on a finer grid in the place of support.")
+    named = _named(covariates)
+    stations = _stations(frame, x, y, target, named, noise_variance, sphere, log)
+    if model is not None:
+        model.check_places(stations.sphere, False, stations.covariates)
+    template, cells = target_grid(stations, grid, count, named)
+    chosen = np.broadcast_to(wanted_cells(wanted, template, cells.axes, cells.sphere), cells.shape)
+    sizes = _sizes(support, cells)
     if model is None:
         model = _learn(stations, frame, log, kernel, prediction, random_state, n_jobs)
     regressor = model.regressor.with_data(stations.points, stations.values, stations.noise_variance)
     regressor.set_params(n_jobs=n_jobs)
     stacked = np.full((len(layers), *cells.shape), np.nan)
     tiles = list(_tiles(cells.shape))
-    chosen = np.broadcast_to(wanted_cells(wanted, template, cells.axes, cells.sphere), cells.shape)
     with ProgressBar("mapping", show=verbose) as bar:
         for number, tile in enumerate(tiles):
             Z = cells.points(tile)
             rows = np.isfinite(Z).all(axis=1) & chosen[tile].ravel()
             if rows.any():
                 part = np.full((len(layers), len(Z)), np.nan)
-                part[:, rows] = _predict(regressor, Z[rows], layers, latent, _sizes(support, cells), cells.sphere)
+                part[:, rows] = _predict(regressor, Z[rows], layers, latent, sizes, cells.sphere)
                 stacked[(slice(None), *tile)] = part.reshape(len(layers), *(one.stop - one.start for one in tile))
             bar(number + 1, len(tiles))
     attributes = _attributes(frame, target)
@@ -129,9 +135,9 @@ def krige(
     if samples:
         mapped = np.isfinite(stacked[0])
         Z = cells.points(cells.everything)[mapped.ravel()]
-        found["samples"] = sample_layer(
-            regressor, Z, mapped, samples, random_state, latent, cells.axes.dims, attributes
-        )
+        drawn = np.full((samples, *cells.shape), np.nan)
+        drawn[:, mapped] = regressor.sample_field(Z, samples, random_state, latent=latent).T
+        found["samples"] = sample_layer(drawn, cells.axes.dims, attributes)
     return found
 
 

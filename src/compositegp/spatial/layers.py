@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from compositegp.backend import Booleans, Floats
-from compositegp.estimators import CompositeGPRegressor
+from compositegp.backend import Floats
 from compositegp.predictive import PredictiveDistribution
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ class Layers(NamedTuple):
         quantiles = [found.quantile(level) for level in self.quantiles]
         return np.stack([found.mean, found.std, *quantiles, *(1 - found.cdf(one) for one in self.above)])
 
-    def of_values(self, values: Floats) -> Floats:
-        """The layers of what was observed, shape (M,): itself, with no error."""
+    def of_values(self, values: Any) -> Any:
+        """The layers of what was observed, an array of NumPy or of Dask: itself, with no error."""
         exceeds = [np.where(np.isnan(values), np.nan, values > one) for one in self.above]
         zero = np.where(np.isnan(values), np.nan, 0.0)
         return np.stack([values, zero, *([values] * len(self.quantiles)), *exceeds])
@@ -100,35 +99,23 @@ class Layers(NamedTuple):
         return found
 
 
-def sample_layer(
-    regressor: CompositeGPRegressor,
-    Z: Floats,
-    cells: Booleans,
-    n_samples: int,
-    random_state: int,
-    latent: bool,
-    dims: tuple[str, ...],
-    attributes: dict[str, Any],
-) -> Any:
-    """Joint draws at some of the cells of a map, as a layer with a first axis ``sample``; the other cells are missing.
+def check_samples(samples: Any) -> None:
+    """Check the number of joint draws."""
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 0:
+        raise ValueError(f"samples must be a whole number of draws, 0 or more; found {samples!r}.")
+
+
+def sample_layer(drawn: Any, dims: tuple[str, ...], attributes: dict[str, Any]) -> Any:
+    """Joint draws, shape (samples, cells along each axis), as a layer with a first axis ``sample``.
 
     Parameters
     ----------
-    regressor : CompositeGPRegressor
-        With the observations.
-    Z : array of shape (M, d)
-        The cells to draw.
-    cells : boolean array of the map's shape
-        Where they are.
-    n_samples, random_state, latent
-        As for `CompositeGPRegressor.sample_field`.
+    drawn : array
     dims : tuple of str
         Axes of the map.
     attributes : dict
         Of the target.
     """
-    drawn = np.full((n_samples, *cells.shape), np.nan)
-    drawn[:, cells] = regressor.sample_field(Z, n_samples, random_state, latent=latent).T
     name = attributes.get("long_name", "field")
     return (("sample", *dims), drawn, {**_unit(attributes), "long_name": f"{name}, joint draws"})
 

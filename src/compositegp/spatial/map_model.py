@@ -1,6 +1,7 @@
 """A model of a field: a regressor of places, and what the places are."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,6 +68,37 @@ class MapModel:
         """The mean latitude of the observations, where they are on the sphere; else the mean of y."""
         return float(self.X[:, 1].mean())
 
+    @property
+    def has_logarithm(self) -> bool:
+        """Whether the logarithm of the target is modelled."""
+        return bool(self.regressor.target_transform == "log")
+
+    def check_arguments(self, *, log: bool, kernel: Any, prediction: Any) -> None:
+        """Check that nothing is asked for that was decided when the model was learned."""
+        given = {"log": log and not self.has_logarithm, "kernel": kernel is not None}
+        given["prediction"] = not (isinstance(prediction, str) and prediction == "nearest")
+        for name, asked in given.items():
+            if asked:
+                raise ValueError(
+                    f"{name} is part of the model, which was learned otherwise: give {name} where it is learned, or do "
+                    "without model."
+                )
+
+    def check_places(self, sphere: bool, has_time: bool, covariates: Iterable[str], time_unit: str = "") -> None:
+        """Check that a model can predict at places of some kind: their sphere, time and covariates."""
+        names = tuple(covariates)
+        if (self.sphere, self.has_time) != (sphere, has_time) or (has_time and self.time_unit != time_unit):
+            of = _kind(self.sphere, self.has_time, self.time_unit)
+            raise ValueError(
+                f"model was learned from places of another kind: {of}. Here they are "
+                f"{_kind(sphere, has_time, time_unit)}."
+            )
+        if self.covariates != names:
+            raise ValueError(
+                f"model was learned with {_listed(self.covariates)}, but here there are {_listed(names)}. Give the "
+                "same, in the same order."
+            )
+
     def describe(self) -> list[str]:
         """What was learned, a sentence each."""
         return describe(
@@ -83,6 +115,15 @@ class MapModel:
     def with_notes(self, *notes: str) -> "MapModel":
         """The model with further notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+
+def _kind(sphere: bool, has_time: bool, time_unit: str) -> str:
+    places = "longitude and latitude" if sphere else "x and y in the plane"
+    return places + (f", with time{f' in {time_unit}' if time_unit else ''}" if has_time else ", without time")
+
+
+def _listed(covariates: tuple[str, ...]) -> str:
+    return f"the covariates {', '.join(covariates)}" if covariates else "no covariates"
 
 
 def new_regressor(

@@ -44,8 +44,12 @@ def count_observed(values: Any, grid: Grid) -> Floats:
     leadings: list[tuple[Any, ...]] = list(itertools.product(*(range(cells) for cells in grid.shape[:-2])))
     for leading in leadings:
         for start in range(0, grid.shape[-2], strip):
-            part = np.isfinite(np.asarray(values[(*leading, slice(start, start + strip))]))
-            sums = _block_sums(part)
+            part = np.asarray(values[(*leading, slice(start, start + strip))])
+            if np.isinf(part).any():
+                raise ValueError(
+                    f"the raster has {int(np.isinf(part).sum())} or more infinite value(s). Mark them as missing."
+                )
+            sums = _block_sums(~np.isnan(part))
             row = start // BLOCK
             counts[(*leading, slice(row, row + len(sums)))] = sums
     return counts
