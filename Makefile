@@ -12,17 +12,20 @@ demo: $(READY)
 	$(BIN)/compositegp forecast out/demo/nox.csv --time time --target nox --horizon 24h --log --backtest 30 --report --out out/demo
 
 # The paper's experiments, ten minutes on two cores, into docs/; for nox, COMPOSITEGP_DATA names the folder of the
-# Stockholm file. A verdict that changes shows in the diff of tests/paper_verdicts.csv.
+# Stockholm file. Fails, naming each row, if a verdict is not that of tests/paper_verdicts.csv; those about seconds may
+# change. `make reproduce ACCEPT=1` names them and takes the new ones.
 reproduce: $(READY)
 	@test -n "$$COMPOSITEGP_DATA" || { echo "set COMPOSITEGP_DATA to the folder of the Stockholm file"; exit 1; }
-	$(BIN)/compositegp reproduce all --out out/reproduction
+	$(BIN)/compositegp reproduce all --out out/reproduction --against tests/paper_verdicts.csv \
+		$(if $(filter 1,$(ACCEPT)),--accept)
 	cp out/reproduction/reproduction.md docs/
 	cp out/reproduction/figures/*.png docs/figures/
 	cp out/reproduction/verdicts.csv tests/paper_verdicts.csv
 
-# A browser, for the test of the HTML page.
+# A browser, for the test of the HTML page: one of those that tests/browser.py looks for.
 test-setup:
-	command -v chromium || apt-get install --yes --no-install-recommends chromium
+	command -v chromium || command -v chromium-browser || command -v google-chrome || command -v google-chrome-stable || \
+		apt-get install --yes --no-install-recommends chromium
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
@@ -99,7 +102,7 @@ lowest-setup: out/lowest/.ready
 out/lowest/.ready: pyproject.toml tests/lowest.txt
 	$(PYTHON) -m venv --clear out/lowest
 	out/lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/lowest.txt \
-		hypothesis polars pytest pytest-xdist zarr --editable '.[calendar,cli,dask,data,report,serve,sktime,spatial]'
+		hypothesis polars pytest pytest-xdist --editable '.[calendar,cli,dask,data,report,serve,sktime,spatial-files]'
 	touch out/lowest/.ready
 
 # One environment for every target: installed once, again only when pyproject.toml changes.

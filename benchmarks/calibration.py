@@ -26,7 +26,7 @@ from collections.abc import Iterator
 import numpy as np
 from data import Split, precipitation, satellite, uci
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-from timing import machine
+from timing import header
 
 from compositegp import CompositeGPRegressor, Nearest
 from compositegp.predictive import score_predictions
@@ -107,7 +107,7 @@ def main() -> None:
     if arguments.kernel == "default":
         KERNELS.clear()
     warnings.simplefilter("ignore")
-    print(machine() + "\n")
+    print(header() + "\n")
     if arguments.folds:
         print(row("data", list(COLUMNS)))
         print("|---" * (len(COLUMNS) + 1) + "|")

@@ -12,7 +12,7 @@ import data
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
-from timing import machine
+from timing import header
 
 from compositegp import Composite, CompositeGPRegressor, Nearest, analysis, learn, plotting, posterior, segment
 from compositegp.design import choose_segmentation
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for the pictures")
     out = parser.parse_args().out
     warnings.simplefilter("ignore")
-    print(machine())
+    print(header())
     designs = {}
     for name, (kernel, X, Z) in {"The paper's time series": series(), "The paper's grid": grid()}.items():
         designs[name] = rank(name, kernel, X, simulated(kernel, X, 3), Z), (kernel, X, Z)

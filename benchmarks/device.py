@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from scale import table
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-from timing import machine
+from timing import header, machine
 
 from compositegp import (
     Composite,
@@ -137,6 +137,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["terms", "estimator"], help="one of the two parts")
     parser.add_argument("--profile", action="store_true", help="which operations take the time of the terms")
     arguments = parser.parse_args()
+    print(header("torch", "triton") + "\n")
     if arguments.only != "estimator":
         terms(arguments)
     if arguments.only != "terms":

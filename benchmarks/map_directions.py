@@ -16,6 +16,7 @@ import xarray as xr
 from data import satellite
 from maps import MIRRORED, MIRRORS, image_of, scored
 from sklearn.gaussian_process.kernels import Kernel, Matern, WhiteKernel
+from timing import header, no_options
 
 from compositegp import RotatedMatern
 from compositegp.spatial import families, learn_raster
@@ -65,6 +66,8 @@ def learned(image: xr.DataArray, hidden: np.ndarray, directions: bool) -> tuple[
 
 
 def main() -> None:
+    no_options(__doc__)
+    print(header("xarray") + "\n")
     print(
         "| field | RMSE along the axes | in any direction | | CRPS along the axes | in any direction | | angle, ratio |"
     )

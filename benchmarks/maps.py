@@ -6,9 +6,8 @@
     python benchmarks/maps.py million [SIDE ...]   # rasters of SIDE² cells, half missing, filled in chunks;
                                                    # up to 10⁶ cells filled from 10⁶ observed ones by default
     python benchmarks/maps.py peers [TASK ...] [--limit SECONDS]    # PyKrige, GSTools and verde beside us
-                                                                    # (pip install pykrige gstools verde)
 
-With --picture FILE the first two keep their picture.
+The other libraries: pip install 'compositegp[peers-maps]'. With --picture FILE satellite and stations keep theirs.
 Every measurement is a process of its own, one at a time; memory is the peak of it and all that it starts.
 """
 
@@ -27,6 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from data import Split, precipitation, satellite
 from isolation import watch
+from timing import header
 
 LEVELS = (0.5, 0.8, 0.95, 0.99)
 TASKS = ("1000", "5000", "precipitation", "satellite")
@@ -35,6 +35,7 @@ LIMIT = 900.0
 HOUR = 3600.0
 SIDES = (500, 1000, 1420)  # of the last about a million cells are observed, and as many are filled
 CHUNK = 250
+INSTALL = "pip install 'compositegp[peers-maps]'"
 NODES = 16  # levels by whose quantiles CRPS is computed
 MIRRORED = 4000  # cells under mirrored gaps that are scored
 MIRRORS = {
@@ -166,6 +167,7 @@ def run_verde(split: Split, lonlat: bool) -> dict[str, float]:
 
 
 def peers(names: list[str], limit: float) -> None:
+    print(f"{header('pykrige', 'gstools', 'verde')}. The other libraries: `{INSTALL}`.\n")
     print("| task | method | seconds | MB | RMSE | CRPS | in 50, 80, 95, 99 % |\n|---|---|---|---|---|---|---|")
     for name in names:
         for method in METHODS:
@@ -218,6 +220,7 @@ def fill_satellite(limit: float, picture: Path | None) -> None:
         seconds = time.perf_counter() - began
         if done is None or done.returncode:
             raise SystemExit("over the limit" if done is None else done.stderr)
+        print(header("xarray") + "\n")
         print(done.stdout)
         filled = xr.open_dataset(out)
         cells = {
@@ -251,6 +254,7 @@ def fill_mirrored() -> None:
         return
     image = image_of(split)
     missing = image.isnull().to_numpy()
+    print(header("xarray") + "\n")
     print("| mirrored | learned | CPU seconds | kernel | RMSE | CRPS | in 50, 80, 95, 99 % |")
     print("|---|---|---|---|---|---|---|")
     for name, mirror in MIRRORS.items():
@@ -293,6 +297,7 @@ def map_stations(limit: float, picture: Path | None) -> None:
         seconds = time.perf_counter() - began
         if done is None or done.returncode:
             raise SystemExit("over the limit" if done is None else done.stderr)
+        print(header("xarray") + "\n")
         print(done.stdout)
         print(f"{seconds:.1f} s, {peak:.0f} MB, load {os.getloadavg()[0]:.1f}")
         if picture is not None:
@@ -301,6 +306,7 @@ def map_stations(limit: float, picture: Path | None) -> None:
 
 def million(sides: list[int]) -> None:
     """Rasters of growing size, half of each missing, filled in chunks: seconds, and memory that does not grow."""
+    print(header("xarray", "dask", "zarr") + "\n")
     print("| cells | observed | filled | seconds | cells a second | peak MB |\n|---|---|---|---|---|---|")
     for side in sides:
         with tempfile.TemporaryDirectory() as folder:

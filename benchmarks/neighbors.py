@@ -10,6 +10,7 @@ of the variances of new observations. A share of 1/4 up to 8 is `Neighbors.sprea
 import numpy as np
 from scipy.spatial import KDTree
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, WhiteKernel
+from timing import header, no_options
 
 from compositegp.posteriors import Neighbors
 
@@ -53,11 +54,13 @@ def variance(kernel: Kernel, X: np.ndarray, z: np.ndarray) -> float:
 
 
 def main() -> None:
+    no_options(__doc__)
     assert np.array_equal(ranks(*KINDS["256, 1/4 up to 8"]), Neighbors.spread(SIZE).ranks(N))
     rng = np.random.default_rng(0)
     X = rng.uniform(0, SIDE, size=(N, 2))
     tests = rng.uniform(0.25 * SIDE, 0.75 * SIDE, size=(POINTS, 2))
     order = KDTree(X).query(tests, k=12_000)[1]
+    print(header() + "\n")
     print("| kernel | noise | " + " | ".join(f"{name}" for name in KINDS) + " |")
     print("|---" * (len(KINDS) + 2) + "|")
     for name, signal in KERNELS.items():

@@ -22,7 +22,7 @@ import numpy as np
 from competitors import PEERS, Task, missing, run, scores
 from isolation import limit_memory, watch
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
-from timing import machine
+from timing import header
 
 from compositegp.simulate import stationary_field
 
@@ -43,6 +43,7 @@ COLUMNS = {
     "coverage 50 %": ".3f",
     "coverage 95 %": ".3f",
 }
+INSTALL = "pip install 'compositegp[peers]'"
 MARKS = "<!-- peers: begin -->", "<!-- peers: end -->"
 
 
@@ -79,7 +80,7 @@ def measure(name: str, method: str, gigabytes: float) -> dict[str, float]:
 def attempt(name: str, method: str, limit: float, gigabytes: float) -> dict[str, float | str]:
     """The result of a method on a task, or why there is none."""
     if missing(method):
-        return {"why": "not installed: pip install 'compositegp[peers]'"}
+        return {"why": f"not installed: {INSTALL}"}
     command = [sys.executable, __file__, "--measure", name, method, "--memory", str(gigabytes)]
     done, peak = watch(command, limit)
     if done is None:
@@ -167,11 +168,12 @@ def summary(kept: dict) -> str:
 def describe(name: str) -> str:
     if name == SERIES:
         return known.__doc__.strip().splitlines()[0]
-    if name in FIELDS:
-        return f"{field.__doc__} Learned, then {TESTS:,} predicted."
-    smoothness, mean = TABLES[name]
-    trend = mean or "zero"
-    return f"Matérn {smoothness:g} with one length scale for each column, {trend} mean; learned, then predicted."
+    smoothness, mean = TABLES.get(name, (1.5, None))
+    given = (
+        f"Matérn {smoothness:g} with one length scale for each column and {'a ' + mean if mean else 'zero'} mean"
+    )
+    task = f"{field.__doc__} Learned, then {TESTS:,} predicted." if name in FIELDS else "Learned, then predicted."
+    return f"{task} compositegp is given neither kernel nor mean, the other Gaussian processes {given}."
 
 
 def main() -> None:
@@ -193,8 +195,8 @@ def main() -> None:
         parser.error("--out is for a whole run: leave --task and --only out, so that no table mixes two runs.")
     kept: dict = {}
     heading = (
-        f"{machine()}. Each method in a process of its own, with all cores; memory is all of it, workers included. "
-        f"Limit: {arguments.limit:.0f} s. One run, begun {time.strftime('%Y-%m-%d %H:%M')}."
+        f"{header('gpboost', 'gpytorch', 'torch')}. Each method in a process of its own, with all cores; memory is all "
+        f"of it, workers included. Limit: {arguments.limit:.0f} s. One run, begun at {time.strftime('%H:%M')}."
     )
     print(heading, flush=True)
     for name in arguments.task or TASKS:
@@ -210,7 +212,7 @@ def main() -> None:
     if arguments.out:
         arguments.out.mkdir(exist_ok=True)
         tables = "\n".join(table(name, kept[name]) for name in TASKS if kept.get(name))
-        title = "# compositegp beside its peers\n\nPrinted by `make bench-peers`."
+        title = f"# compositegp beside its peers\n\nPrinted by `make bench-peers`; the peers: `{INSTALL}`."
         (arguments.out / "peers.md").write_text(f"{title} {heading}\n\n{summary(kept)}\n{tables}")
     if arguments.readme:
         before, rest = arguments.readme.read_text().split(MARKS[0])

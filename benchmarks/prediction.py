@@ -10,7 +10,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, WhiteKernel
-from timing import best, machine
+from timing import best, header, no_options
 
 from compositegp import Composite, posterior, prior, segment
 from compositegp.backend import blas_threads_for, keep_freed_memory
@@ -99,9 +99,14 @@ def fitc():
     print(f"\nFITC, 100,000 observed, 128 inducing points, 500 test points: {seconds:.2f} s")
 
 
-if __name__ == "__main__":
-    print(machine())
+def main() -> None:
+    no_options(__doc__)
+    print(header())
     against_the_exact_gp()
     growth_in_segments()
     overhead()
     fitc()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+from timing import header, no_options
 
 from compositegp import CompositeGPRegressor
 from compositegp.plotting import plot_neighbor_curve, plot_validation
@@ -31,6 +32,8 @@ def changing_noise() -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     """Fit once, draw both pictures and print what they show."""
+    no_options(__doc__)
+    print(header("matplotlib") + "\n")
     X, y = changing_noise()
     kernel = ConstantKernel(1.0) * Matern([8.0, 8.0], nu=1.5) + WhiteKernel(0.2)
     model = CompositeGPRegressor(kernel).fit(X, y)

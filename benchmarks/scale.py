@@ -3,6 +3,8 @@
 python benchmarks/scale.py cores         # processes and threads, and whether their results are the same bits
 python benchmarks/scale.py memory        # peak memory of fit and predict, X in a memory-mapped file
 python benchmarks/scale.py partitions    # Dask: seconds and bytes moved, beside the model of docs/scale.md
+python benchmarks/scale.py model         # the model alone, also for more workers: nothing is measured
+python benchmarks/scale.py rates         # the rates of one core that the model needs, in half a minute
 python benchmarks/scale.py profile       # where the time goes: satellite (if there), and a table of a million rows
 """
 
@@ -16,20 +18,21 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import data as real
 import joblib
 import numpy as np
 from isolation import watch
+from partition_model import COLUMNS, ROWS, TESTS, Work, model_seconds, print_model, print_rates
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-from timing import best, machine
+from timing import best, header
 
 from compositegp import Composite, CompositeGPRegressor, CompositeSum, Nearest, nearest, segment
 from compositegp.composite import Observations, total_score
 
 NO_COEFFICIENTS = np.zeros((0, 1))  # of a mean that is zero
 SIZES = (100_000, 1_000_000, 10_000_000)
-TESTS = 1_000
 MOST_BY_COMPOSITE = 10_000_000  # rows
 
 
@@ -123,14 +126,15 @@ def partitions(sizes: tuple[int, ...]) -> None:
 
     from compositegp.distributed import DistributedGPRegressor
 
-    rows, d, tests = 100_000, 4, 1_000
+    rows, d, tests, workers = ROWS, COLUMNS, TESTS, 2
     kernel = ConstantKernel() * Matern(np.ones(d), nu=1.5) + WhiteKernel()
-    print(f"\nParquet files of {rows:,} × {d} rows; segments of 512; two worker processes; {tests:,} test points\n")
-    print("| rows | what | seconds | MB moved between processes |\n|---|---|---|---|")
+    told = f"segments of 512; {workers} worker processes; {tests:,} test points"
+    print(f"\nParquet files of {rows:,} × {d} rows; {told}\n")
+    print("| rows | what | seconds | by the model | MB moved between processes |\n|---|---|---|---|---|")
     with (
         warnings.catch_warnings(),
         tempfile.TemporaryDirectory() as folder,
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         warnings.simplefilter("ignore")
@@ -168,15 +172,21 @@ def partitions(sizes: tuple[int, ...]) -> None:
             for what, step in steps.items():
                 before, began = moved(), time.perf_counter()
                 step()
-                print(
-                    f"| {n:,} | {what} | {time.perf_counter() - began:.1f} | {moved() - before:.1f} |", flush=True
-                )
+                took = time.perf_counter() - began
+                told = by_the_model(what, Work(n, n // rows, workers), getattr(model, "learning_result_", None))
+                print(f"| {n:,} | {what} | {took:.1f} | {told:.1f} | {moved() - before:.1f} |", flush=True)
             result = model.learning_result_
-            print(
-                f"| {n:,} | (segments read: {result.n_segments} of {n // 512 + 1}; passes: {len(result.history)}) | | |"
-            )
+            steps_taken = f"segments read: {result.n_segments} of {n // 512 + 1}; passes: {len(result.history)}"
+            print(f"| {n:,} | ({steps_taken}) | | | |")
             del model, steps
             client.restart()
+
+
+def by_the_model(what: str, work: Work, learned: Any) -> float:
+    """Seconds of a step by the model, with as many passes over as many segments as learning took."""
+    given = {} if learned is None else {"steps": len(learned.history), "segments": learned.n_segments}
+    found = model_seconds(work, **given)
+    return sum(found[part] for part in what.split(", "))
 
 
 def profile() -> None:
@@ -209,7 +219,7 @@ def shares(stats: pstats.Stats, total: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("cores", "memory", "partitions", "profile"))
+    parser.add_argument("what", choices=("cores", "memory", "partitions", "model", "rates", "profile"))
     parser.add_argument(
         "--rows", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000], help="of partitions"
     )
@@ -218,9 +228,14 @@ def main() -> None:
     if arguments.measure:
         measure_memory(arguments.measure)
         return
-    print(machine())
+    if arguments.what == "model":
+        print_model()
+        return
+    print(header("dask", "distributed"))
     if arguments.what == "partitions":
         partitions(tuple(arguments.rows))
+    elif arguments.what == "rates":
+        print_rates(ConstantKernel() * Matern(np.ones(COLUMNS), nu=1.5) + WhiteKernel(0.1), table)
     else:
         {"cores": cores, "memory": memory, "profile": profile}[arguments.what]()
 

@@ -21,7 +21,7 @@ from itertools import pairwise
 import data as real
 import numpy as np
 from scale import table
-from timing import machine
+from timing import header
 
 CORES = 2
 TASKS = ("1,000 × 3", "table of 36,000 × 8", "satellite", "table of 1,000,000 × 8")
@@ -133,7 +133,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         print(json.dumps(measure(arguments.measure)))
         return
-    print(f"{machine()}; {CORES} threads\n")
+    print(f"{header()}; {CORES} threads\n")
     print(f"import beyond scikit-learn's own: {imports():.2f} s\n")
     heads = (
         "fit s",

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from timing import header
 
 from compositegp import CompositeGPRegressor, Nearest
 
@@ -115,6 +116,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # few points tell little of the hyper-parameters
     started, everything = time.perf_counter(), []
+    print(header() + "\n")
     print(f"{'':22s} noise  {'coverage, learned θ':23s}  {'coverage, mixture':23s}  log score        RMSE")
     levels = " ".join(f"{100 * level:5.0f}" for level in LEVELS)
     print(f"kernel       d    n  share  {levels}  {levels}  learned mixture  learned mixture")

@@ -10,10 +10,12 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-TESTED = ("plot", "cli", "spatial", "calendar", "report", "serve", "sktime", "data", "dask")
+TESTED = ("plot", "cli", "spatial", "spatial-files", "calendar", "report", "serve", "sktime", "data", "dask")
 NOT_TESTED = {
     "gpu": "an old PyTorch brings gigabytes of libraries for a GPU; its own tests run with the current one",
     "peers": "other libraries, for benchmarks",
+    "peers-forecasts": "other libraries, for benchmarks",
+    "peers-maps": "other libraries, for benchmarks",
     "docs": "tools",
     "dev": "tools",
 }
