@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
 
 def dump_page(url: str, folder: Path, *options: str) -> str:
     """The page's HTML after it was loaded, without a message on the console; the test is skipped without a browser."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    browser = next(filter(None, map(shutil.which, NAMES)), None)
     if browser is None:
-        pytest.skip("no chromium: make test-setup installs it")
+        pytest.skip("no chromium and no google-chrome: make test-setup installs the first")
     done = subprocess.run(
         [
             browser,

@@ -44,6 +44,6 @@ def test_the_archive_of_the_sources_has_every_file():
 
 def test_the_authors_are_those_of_the_citation():
     citation = (ROOT / "CITATION.cff").read_text()
-    software, paper = citation.split("preferred-citation:")
+    software, paper = citation.split("references:")
     assert [author["name"] for author in SETTINGS["project"]["authors"]] == re.findall(r'- name: "(.+)"', software)
     assert f'url: "{SETTINGS["project"]["urls"]["Paper"]}"' in paper
