@@ -16,7 +16,7 @@ from compositegp import OnSphere
 from compositegp.cli.app import main
 from compositegp.plotting import MapPicture, draw_map
 from compositegp.plotting.coastlines import coastlines
-from compositegp.spatial import fill, open_raster, write_raster
+from compositegp.spatial import draw_filled, fill, open_raster, write_raster
 
 
 def known(length_scale, variance=1.0):
@@ -95,6 +95,41 @@ class TestGeoTiff:
         assert main(["fill", str(tmp_path / "in.tif"), "--out", str(tmp_path / "out.tif"), "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["missing"] == missing.sum()
         assert not open_raster(tmp_path / "out.tif")["band_1"].isnull().any()
+
+    @pytest.mark.parametrize("order", [("lat", "lon"), ("lon", "lat")])
+    def test_axes_need_no_attributes_and_no_order(self, order, tmp_path):
+        rasterio = pytest.importorskip("rasterio")
+        filled = fill(small().transpose(*order), kernel=on_globe())
+        write_raster(filled, tmp_path / "out.tif")
+        with rasterio.open(tmp_path / "out.tif") as found:
+            np.testing.assert_array_equal(found.read(1), filled["mean"].transpose("lat", "lon"))
+            assert found.xy(2, 3) == (8.0, 52.0)  # the place of a cell, longitude first
+        again = draw_filled(small(), tmp_path / "out.tif", sphere=False)
+        assert again == draw_filled(small(), filled, sphere=False)
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: in_time([0, 1, 5]), "the time axis 'time'"),
+            (lambda: uneven(), "cells of several sizes"),
+            (lambda: small(lon=[176.0, 177, 178, 179, -180, -179, -178]), "cells of several sizes"),
+            (
+                lambda: small().drop_vars(["lat", "lon"]).rename(lat="y", lon="x")
+                .assign_coords(lon=(("y", "x"), np.ones((6, 1)) * np.arange(7)),
+                               lat=(("y", "x"), np.arange(6)[:, None] * np.ones(7))),
+                "a place of its own",
+            ),
+        ],
+    )  # fmt: skip
+    def test_what_it_has_no_room_for_is_told_before_the_work(self, make, message, tmp_path, monkeypatch, capsys):
+        raster = make()
+        with pytest.raises(ValueError, match=f"{message}.*has no room. Write to .nc or .zarr"):
+            write_raster(xr.Dataset({"mean": raster, "std": raster}), tmp_path / "out.tif")
+        raster.to_netcdf(tmp_path / "in.nc")
+        monkeypatch.setattr("compositegp.spatial.learn_raster", None)
+        assert main(["fill", str(tmp_path / "in.nc"), "--out", str(tmp_path / "out.tif")]) == 1
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "out.tif").exists()
 
 
 class TestCoastlines:

@@ -67,8 +67,17 @@ def run(
     require_packages("xarray", "pandas", "matplotlib", extra="spatial")
     require_packages("jinja2")
     from compositegp.cli.map_report import write_map_report
-    from compositegp.cli.resources import check_output_file
-    from compositegp.spatial import choose_variable, draw_filled, fill, learn_raster, open_raster, write_raster
+    from compositegp.cli.resources import check_output_file, require_memory
+    from compositegp.spatial import (
+        MapModel,
+        check_raster_file,
+        choose_variable,
+        draw_filled,
+        fill,
+        learn_raster,
+        open_raster,
+        write_raster,
+    )
     from compositegp.storage import write_atomically
 
     check_output_file(out, "--out", [file], may_be_folder=out.suffix == ".zarr")
@@ -76,55 +85,54 @@ def run(
         if path is not None:
             check_output_file(path, option, [file, out])
     began = clock.perf_counter()
-    data = open_raster(file, variable)
+    data = open_raster(file, variable, whole=samples > 0)
     array = choose_variable(data, variable)
-    options: dict[str, Any] = {"x": x, "y": y, "time": time, "sphere": sphere_of(sphere)}
+    axes: dict[str, Any] = {"x": x, "y": y, "time": time}
+    options = {**axes, "sphere": sphere_of(sphere)}
+    check_raster_file(out, array, **options)
     layers: dict[str, Any] = {"quantiles": quantile or (0.05, 0.5, 0.95), "above": above}
+    if samples:
+        held = (
+            3 + len(layers["quantiles"]) + len(above or []) + 2 * samples
+        )  # a draw is there as it is made, and as a layer
+        require_memory(
+            8.0 * held * array.size, f"{samples} draws of all cells", "Ask for fewer, or give a part of it."
+        )
     missing = int(array.isnull().sum())
+    land = None if wanted is None else choose_variable(data, wanted)
+    given: dict[str, Any] = {"wanted": land, "covariates": covariate, "n_jobs": jobs, **options}
+    model: MapModel | None = None
     if not missing:
         note(f"{array.name} has no missing cell: there is nothing to fill.")
-        with warnings.catch_warnings():
+    if missing or report is not None:
+        with ProgressBar(f"learning from {array.size - missing} cells"):
+            model = learn_raster(data, str(array.name), log=log, **given)
+    with warnings.catch_warnings():
+        if not missing:
             warnings.simplefilter("ignore", UserWarning)  # which says the same
-            write_raster(fill(data, str(array.name), **layers, **options), out)
-        return
-    land = None if wanted is None else choose_variable(data, wanted)
-    with ProgressBar(f"learning from {array.size - missing} cells"):
-        model = learn_raster(
-            data, str(array.name), wanted=land, covariates=covariate, log=log, n_jobs=jobs, **options
+        filled = fill(
+            data, str(array.name), samples=samples, latent=latent, model=model, verbose=True, **layers, **given
         )
-    filled = fill(
-        data,
-        str(array.name),
-        wanted=land,
-        covariates=covariate,
-        samples=samples,
-        latent=latent,
-        model=model,
-        n_jobs=jobs,
-        verbose=True,
-        **layers,
-        **options,
-    )
-    write_raster(filled, out)
+    write_raster(filled, out, verbose=True, **axes)
     files = {"layers": out}
-    if picture is not None:
-        files["picture"] = picture
-    drawn = None if picture is None and report is None else draw_filled(array, filled, **options)
-    if picture is not None and drawn is not None:
-        write_atomically(picture, drawn)
-    if report is not None and drawn is not None:
-        files["report"] = report
-        write_map_report(report, f"{array.name}: {missing} missing cells filled", drawn, model)
-    lines = model.describe()
+    if picture is not None or report is not None:
+        drawn = draw_filled(array, filled if filled["mean"].chunks is None else out, **options)
+        if picture is not None:
+            files["picture"] = picture
+            write_atomically(picture, drawn)
+        if report is not None and model is not None:
+            files["report"] = report
+            write_map_report(report, f"{array.name}: {missing} missing cells filled", drawn, model)
+    lines, notes = ([], []) if model is None else (model.describe(), list(model.notes))
     with Output(as_json) as output:
-        for line in [*lines, *model.notes]:
+        for line in [*lines, *notes]:
             output.line(line)
         output.line(f"{missing} of {array.size} cells were missing. Seconds: {clock.perf_counter() - began:.1f}")
         for name, path in files.items():
             output.line(f"{name}: {path}")
         output.result("model", lines)
-        output.result("notes", list(model.notes))
+        output.result("notes", notes)
         output.result("missing", missing)
         output.result("cells", int(array.size))
-        output.result("sphere", model.sphere)
+        output.result("sphere", None if model is None else model.sphere)
         output.result("files", {name: str(path) for name, path in files.items()})

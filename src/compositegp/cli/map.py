@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from compositegp.cli.map_options import Above, Covariates, Latent, Quantiles, Samples, SphereChoice, sphere_of
+from compositegp.cli.map_options import Above, Covariates, Latent, Quantiles, Samples, SphereChoice, Step, sphere_of
 from compositegp.cli.options import Decimal, Encoding, JobsOrThreads, JsonFlag, LogFlag, Separator
 from compositegp.cli.output import Output, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
@@ -22,9 +22,9 @@ def run(
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Column to map; empty cells are not observed.")],
     x: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of x, or of the longitude.")] = None,
     y: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of y, or of the latitude.")] = None,
-    grid: Annotated[float | None, typer.Option(metavar="STEP", help="Step between the cells of the map.")] = None,
+    grid: Step = None,
     count: Annotated[
-        int | None, typer.Option(metavar="N", help="Cells along the longer side, without a step.")
+        int | None, typer.Option(min=1, metavar="N", help="Cells along the longer side, without a step.")
     ] = None,
     template: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Raster whose cells are taken, with the covariates on them.")
@@ -69,11 +69,16 @@ def run(
         raise UsageError("--covariate needs --template: a raster with the covariate's values on the map.")
     if regions is not None and (log or covariate):
         raise UsageError("--regions averages the field itself: leave out --log and --covariate.")
+    if support and log:
+        raise UsageError("--support averages the field itself, not its logarithm: leave out --log.")
+    if support and samples:
+        raise UsageError("--samples are values at points: leave out --support, and average draws on a finer grid.")
     from compositegp.cli.map_report import write_map_report
     from compositegp.cli.resources import check_output_folder
     from compositegp.cli.tables import read_table
     from compositegp.cli.text_format import TextFormat
     from compositegp.spatial import (
+        check_template,
         draw_stations,
         krige,
         learn_stations,
@@ -97,6 +102,7 @@ def run(
     covariates: Any = covariate or ()
     if template is not None:
         raster = open_raster(template)
+        check_template(raster)
         missing = [name for name in covariates if name not in raster.data_vars]
         if missing:
             names = ", ".join(str(name) for name in raster.data_vars)

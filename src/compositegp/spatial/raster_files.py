@@ -4,8 +4,17 @@ import importlib.util
 import os
 import shutil
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compositegp.backend import Floats
+from compositegp.progress import ProgressBar
+from compositegp.spatial.axes import Axes, find_axes
+from compositegp.spatial.grid import grid_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -15,7 +24,7 @@ _TIFF = (".tif", ".tiff")
 _LARGE = 5_000_000  # cells from which a raster is read and filled in chunks
 
 
-def open_raster(path: str | Path, variable: str | None = None) -> "xr.Dataset":
+def open_raster(path: str | Path, variable: str | None = None, *, whole: bool = False) -> "xr.Dataset":
     """Open a raster file; a large one is read in chunks, where Dask is installed.
 
     Parameters
@@ -24,6 +33,8 @@ def open_raster(path: str | Path, variable: str | None = None) -> "xr.Dataset":
         Ending in .nc (NetCDF), .zarr or .tif (GeoTIFF).
     variable : str, optional
         The one that is needed, whose size decides about chunks.
+    whole : bool
+        Without chunks, however large it is.
 
     Returns
     -------
@@ -47,7 +58,7 @@ def open_raster(path: str | Path, variable: str | None = None) -> "xr.Dataset":
         sizes = (
             [found[variable].size] if variable in found else [values.size for values in found.data_vars.values()]
         )
-        if max(sizes, default=0) > _LARGE and importlib.util.find_spec("dask") is not None:
+        if not whole and max(sizes, default=0) > _LARGE and importlib.util.find_spec("dask") is not None:
             found = found.chunk({})
         return found
     except ImportError:
@@ -73,26 +84,71 @@ def _open_tiff(file: Path) -> "xr.Dataset":
     )
 
 
-def write_raster(found: "xr.Dataset", path: str | Path) -> None:
+def check_raster_file(path: str | Path, array: "xr.DataArray", **axes: Any) -> None:
+    """Check that a file can hold layers on the cells of a raster: by its format, and by what that has a place for.
+
+    Parameters
+    ----------
+    path : str or Path
+    array : DataArray
+        Whose cells the layers will have.
+    **axes
+        `x`, `y`, `time` and `sphere`, as for `fill`.
+    """
+    if _kind(Path(path)) != "tiff":
+        return
+    grid = grid_of(array, **axes)
+    wrong = None
+    if grid.time is not None:
+        wrong = f"the time axis {grid.axes.time!r}"
+    elif grid.x.ndim == 2:
+        wrong = "a place of its own for every cell"
+    elif not (_is_even(grid.x) and _is_even(grid.y)):
+        wrong = "cells of several sizes"
+    if wrong is not None:
+        raise ValueError(f"the raster has {wrong}, for which a GeoTIFF has no room. Write to .nc or .zarr.")
+
+
+def _is_even(along: Floats) -> bool:
+    steps = np.diff(along)
+    return len(steps) == 0 or bool(np.allclose(steps, steps.mean(), rtol=1e-3, atol=0))
+
+
+def write_raster(
+    found: "xr.Dataset",
+    path: str | Path,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    time: str | None = None,
+    verbose: bool = False,
+) -> None:
     """Write layers to a file, whole or not at all; lazy layers are computed and written part by part.
 
     Parameters
     ----------
     found : Dataset
     path : str or Path
-        Ending in .nc, .zarr or .tif; a GeoTIFF has a band for each layer.
+        Ending in .nc, .zarr or .tif; a GeoTIFF has a band for each layer, and no time.
+    x, y, time : str, optional
+        Names of the axes, if they are not found.
+    verbose : bool
+        Show a progress bar on a terminal, while lazy layers are computed.
     """
+    axes = {"x": x, "y": y, "time": time}
+    check_raster_file(path, found["mean"], **axes)
     file = Path(path)
     kind = _kind(file)
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f".{uuid.uuid4().hex}-{file.name}")
     try:
-        if kind == "netcdf":
-            _clean(found, zlib=True, complevel=1).to_netcdf(part, engine=_netcdf_engine())
-        elif kind == "zarr":
-            _clean(found).to_zarr(part, mode="w", consolidated=False)
-        else:
-            _write_tiff(found, part)
+        with _progress_of(found, verbose):
+            if kind == "netcdf":
+                _clean(found, zlib=True, complevel=1).to_netcdf(part, engine=_netcdf_engine())
+            elif kind == "zarr":
+                _clean(found).to_zarr(part, mode="w", consolidated=False)
+            else:
+                _write_tiff(found, part, find_axes(found["mean"], **axes))
         if file.is_dir():
             shutil.rmtree(file)
         os.replace(part, file)
@@ -103,7 +159,7 @@ def write_raster(found: "xr.Dataset", path: str | Path) -> None:
             part.unlink()
 
 
-def _write_tiff(found: "xr.Dataset", part: Path) -> None:
+def _write_tiff(found: "xr.Dataset", part: Path, axes: Axes) -> None:
     if importlib.util.find_spec("rioxarray") is None:
         raise ImportError("GeoTIFF files need rioxarray: pip install rioxarray.")
     import rioxarray  # noqa: F401  (its import adds .rio)
@@ -115,11 +171,45 @@ def _write_tiff(found: "xr.Dataset", part: Path) -> None:
             layers += [(f"{axis} {value:g}", found[name].sel({axis: value})) for value in found[axis].to_numpy()]
     bands = xr.concat([layer.reset_coords(drop=True) for _, layer in layers], "band", combine_attrs="drop")
     bands = bands.assign_coords(band=range(1, len(layers) + 1))
+    bands = bands.transpose("band", axes.y, axes.x).rio.set_spatial_dims(axes.x, axes.y)
     crs = found.rio.crs
     if crs is not None:
         bands = bands.rio.write_crs(crs)
     bands.attrs["long_name"] = tuple(name for name, _ in layers)
     bands.rio.to_raster(part, driver="GTiff")
+
+
+@contextmanager
+def _progress_of(found: "xr.Dataset", verbose: bool) -> Iterator[None]:
+    """Show how many of the parts of lazy layers have been computed."""
+    if found["mean"].chunks is None or not verbose:
+        yield
+        return
+    from dask.callbacks import Callback
+
+    with ProgressBar("filling") as bar:
+
+        def tell(_: Any, __: Any, ___: Any, state: Any, ____: Any) -> None:
+            done = len(state["finished"])
+            bar(done, done + sum(len(state[name]) for name in ("ready", "waiting", "running")))
+
+        with Callback(posttask=tell):
+            yield
+
+
+def open_layers(path: str | Path, axes: Axes) -> "xr.Dataset":
+    """Mean and standard error from a file that `write_raster` wrote; to be closed.
+
+    Parameters
+    ----------
+    path : str or Path
+    axes : Axes
+        Of the layers when they were written; a GeoTIFF does not keep their names.
+    """
+    data = open_raster(path)
+    if _kind(Path(path)) != "tiff":
+        return data[["mean", "std"]]
+    return data.rename({"band_1": "mean", "band_2": "std", "y": axes.y, "x": axes.x})[["mean", "std"]]
 
 
 def _clean(found: "xr.Dataset", **encoding: Any) -> "xr.Dataset":

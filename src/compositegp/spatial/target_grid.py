@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compositegp.backend import Floats, warn_caller
-from compositegp.spatial.axes import rasters_of
+from compositegp.spatial.axes import find_axes, rasters_of
 from compositegp.spatial.grid import Grid, grid_of
 from compositegp.spatial.longitudes import unwrapped
 from compositegp.spatial.raster_reading import read_raster_at
@@ -57,10 +57,8 @@ def _template(stations: Stations, grid: Any, count: Any) -> "xr.DataArray":
     import xarray as xr
 
     if hasattr(grid, "dims"):
-        array = grid if not hasattr(grid, "data_vars") else _first_raster(grid)
+        array = check_template(grid)
         found = grid_of(array, sphere=stations.sphere)
-        if found.time is not None:
-            raise ValueError("the raster that is the grid has a time axis. Choose one time of it first.")
         coordinates = {
             name: values for name, values in array.coords.items() if set(values.dims) <= set(found.axes.dims)
         }
@@ -116,11 +114,22 @@ def _axis(low: float, high: float, step: float, snapped: bool) -> Floats:
     return np.asarray(np.round(np.arange(first, last + 1) * step, min(digits, 15)), dtype=np.float64)
 
 
-def _first_raster(grid: Any) -> "xr.DataArray":
-    names = rasters_of(grid)
-    if not names:
-        raise ValueError("the Dataset that is the grid has no raster.")
-    return grid[names[0]]
+def check_template(grid: Any) -> "xr.DataArray":
+    """The raster whose cells a map is to have: one of a Dataset, or itself; a ValueError says why it cannot be.
+
+    Parameters
+    ----------
+    grid : DataArray or Dataset
+    """
+    array = grid
+    if hasattr(grid, "data_vars"):
+        names = rasters_of(grid)
+        if not names:
+            raise ValueError("the Dataset that is the grid has no raster.")
+        array = grid[names[0]]
+    if find_axes(array).time is not None:
+        raise ValueError("the raster that is the grid has a time axis. Choose one time of it first.")
+    return array
 
 
 def _on(template: "xr.DataArray", raster: "xr.DataArray", name: str, sphere: bool) -> "xr.DataArray":
