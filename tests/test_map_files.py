@@ -1,5 +1,6 @@
 """Files that maps come from and go to: GeoTIFF, coastlines of cartopy, GeoJSON of GeoPandas, and files that are bad."""
 
+import io
 import json
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib.image import imread
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from compositegp import OnSphere
@@ -290,3 +292,14 @@ def test_names_and_units_are_no_formulas():
         ones, ones, np.arange(5.0), np.arange(4.0), None, "rent, $ \\frac $", "$/m$", ("$a_$", "y"), False
     )
     assert draw_map(picture, dpi=40)[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("height", [1.0, 1e-3, 1e3])
+@pytest.mark.parametrize("stations", [True, False])
+def test_a_map_of_two_units_is_no_sliver(height, stations):
+    """Such as a depth in meters along kilometers: the panels fill a good part of the picture."""
+    x, y, values = np.arange(12.0), height * np.arange(10.0), np.add.outer(np.arange(10.0), np.arange(12.0))
+    observed = np.column_stack([x[:10], y, np.ones(10)]) if stations else values
+    png = draw_map(MapPicture(values, values, x, y, observed, "salt", "", ("km", "m")), dpi=50)
+    pixels = imread(io.BytesIO(png))[..., :3]
+    assert (pixels.min(axis=2) < 0.9).mean() > 0.3

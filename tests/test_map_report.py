@@ -13,9 +13,9 @@ from compositegp import CompositeGPRegressor, OnColumns, OnSphere, RotatedMatern
 from compositegp.analysis import directions_of, empirical_variogram, model_variogram, summarize_variogram
 from compositegp.cli.app import main
 from compositegp.kernels import gram
+from compositegp.plotting import plot_validation, variogram
 from compositegp.plotting import style as style
-from compositegp.plotting import variogram
-from compositegp.spatial import cautions_about, learn_stations, score_map
+from compositegp.spatial import MapModel, cautions_about, learn_stations, score_map
 from compositegp.spatial.baselines import _gaps, _single
 
 KNOWN = ConstantKernel(1.0, "fixed") * Matern(2.0, "fixed", nu=1.5) + WhiteKernel(0.05, "fixed")
@@ -158,6 +158,38 @@ class TestScores:
                 found = " ".join(cautions_about(model))
                 assert "clusters" not in found
                 assert ("there is a trend" in found) == (slope > 0)
+
+
+class TestValidation:
+    """Distances are in length scales, and the model tells how long these are."""
+
+    @pytest.mark.parametrize(
+        ("kernel", "sphere", "lengths"),
+        [
+            (KNOWN, False, {"x": "2", "y": "2"}),
+            (Matern([2.0, 0.5]) + WhiteKernel(0.1), False, {"x": "2", "y": "0.5"}),
+            (OnSphere(Matern(300.0)) + WhiteKernel(0.1), True, {"any direction": "300 km"}),
+            (
+                RotatedMatern.at_angle(30.0, 4.0, length_scale=2.0) + WhiteKernel(0.1),
+                False,
+                {"long axis (30°)": "4", "short axis (120°)": "1"},
+            ),
+        ],
+    )
+    def test_length_scales_are_those_of_the_kernel(self, kernel, sphere, lengths):
+        frame = stations(30)
+        X, y = frame[["x", "y"]].to_numpy(), frame.zinc.to_numpy()
+        model = MapModel(
+            CompositeGPRegressor(kernel, learning=None).fit(X, y), sphere, False, (), "zinc", "", 30, X, y
+        )
+        assert model.length_scales == lengths
+
+    def test_a_model_is_validated_and_drawn(self):
+        model, _ = learn_stations(stations(60), target="zinc", kernel=KNOWN)
+        report = model.validate(random_state=3)
+        assert report.table == model.regressor.validate(random_state=3).table
+        figure = plot_validation(report, "length scales of 2 km")
+        assert figure.axes[0].get_xlabel() == "distance to the nearest data (length scales of 2 km)"
 
 
 @pytest.fixture(scope="module")

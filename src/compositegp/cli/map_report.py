@@ -27,13 +27,18 @@ def write_map_report(path: Path, title: str, picture: bytes, model: MapModel) ->
         title=title,
         map=encoded(picture),
         variogram=encoded(_variogram(model)),
-        validation=encoded(draw_validation(model.regressor.validate())),
+        validation=encoded(draw_validation(model.validate(), _lengths(model))),
         model=model.describe(),
         scores=HtmlTable.of(pd.DataFrame(scores.table, index=scores.methods), "method"),
         warnings=cautions_about(model) or ["none: no trend, no clusters, no parameter at a bound"],
         notes=model.notes or ("nothing was left out",),
     )
     write_atomically(path, page.encode())
+
+
+def _lengths(model: MapModel) -> str:
+    lengths = ", ".join(f"{name} {length}" for name, length in model.length_scales.items())
+    return f"length scales:\n{lengths}"
 
 
 def _variogram(model: MapModel) -> bytes:

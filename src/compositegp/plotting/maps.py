@@ -15,6 +15,8 @@ _MISSING = "#e4e4e4"
 _MOST_STATIONS = 5000  # above this the stations are drawn as points without an edge
 _FEW_STATIONS = 500  # above this they are drawn faintly on the standard error
 _FIRST_WIDTH = 5.2  # inches of a panel
+_SLIVER = 5.0  # height over width, or the reverse, up to which x and y are taken to have the same unit
+_SHAPE = 0.75  # height over width of a map where they are not
 
 
 class MapPicture(NamedTuple):
@@ -203,12 +205,22 @@ def _is_even(values: Floats) -> bool:
 
 def _stretch(picture: MapPicture) -> float:
     """How much longer a unit of y is drawn than one of x."""
-    return 1 / max(float(np.cos(np.deg2rad(np.mean(picture.y)))), 0.2) if picture.sphere else 1.0
+    if picture.sphere:
+        return 1 / max(float(np.cos(np.deg2rad(np.mean(picture.y)))), 0.2)
+    width, height = _extent(picture)
+    # Where x and y differ so much, they hardly have the same unit, and a map to scale would be a sliver.
+    return 1.0 if 1 / _SLIVER <= height / width <= _SLIVER else _SHAPE * width / height
+
+
+def _extent(picture: MapPicture) -> tuple[float, float]:
+    """Width and height of the map, in the units of x and y."""
+    width, height = (float(np.ptp(one)) or 1.0 for one in (picture.x, picture.y))
+    return width, height
 
 
 def _aspect(picture: MapPicture) -> float:
     """Height over width of the map."""
-    width, height = (float(np.ptp(one)) or 1.0 for one in (picture.x, picture.y))
+    width, height = _extent(picture)
     return _stretch(picture) * height / width
 
 

@@ -13,13 +13,15 @@ _LEVELS = np.linspace(0.02, 0.99, 50)
 _SIZE = (11, 3.4)  # inches
 
 
-def plot_validation(report: ValidationReport) -> Any:
+def plot_validation(report: ValidationReport, unit: str = "length scales") -> Any:
     """Draw errors against the distance to the data, the PIT histogram, and the reliability at all levels.
 
     Parameters
     ----------
     report : ValidationReport
         From `CompositeGPRegressor.validate`.
+    unit : str
+        Of distances, in words: they are in length scales of the kernel, and may tell how long these are.
 
     Returns
     -------
@@ -34,11 +36,11 @@ def plot_validation(report: ValidationReport) -> Any:
     3
     """
     figure, axes = style.interactive_figure(1, 3, size=_SIZE)
-    _draw(report, axes)
+    _draw(report, axes, unit)
     return figure
 
 
-def _draw(report: ValidationReport, axes: Any) -> None:
+def _draw(report: ValidationReport, axes: Any, unit: str) -> None:
     left, middle, right = axes
     table = report.table
     left.plot(table["distance"], table["RMSE"], "o-", color=style.BLUE, label="RMSE")
@@ -46,7 +48,7 @@ def _draw(report: ValidationReport, axes: Any) -> None:
     claimed = [float(np.sqrt(np.mean(part.predicted.std**2))) for part in report.parts]
     left.plot(table["distance"], claimed, "--", color=style.GRAY, label="predicted RMSE")
     left.set(
-        xlabel="distance to the nearest data (length scales)",
+        xlabel=style.literal(f"distance to the nearest data ({unit})"),
         ylabel="error (unit of the target)",
         title="Error against distance",
     )
@@ -61,13 +63,15 @@ def _draw(report: ValidationReport, axes: Any) -> None:
     right.legend(frameon=False)
 
 
-def draw_validation(report: ValidationReport) -> bytes:
+def draw_validation(report: ValidationReport, unit: str = "length scales") -> bytes:
     r"""Draw the picture of `plot_validation` for a file.
 
     Parameters
     ----------
     report : ValidationReport
         From `CompositeGPRegressor.validate`.
+    unit : str
+        Of distances, as in `plot_validation`.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def draw_validation(report: ValidationReport) -> bytes:
     b'\x89PNG'
     """
     figure, axes = style.figure(1, 3, size=_SIZE)
-    _draw(report, axes)
+    _draw(report, axes, unit)
     return style.png(figure, dpi=110)
 
 

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from compositegp.analysis import Direction, directions_of, summarize_variogram, value_with_error
+from compositegp.analysis import (
+    Direction,
+    directions_of,
+    length_scale_along,
+    summarize_variogram,
+    value_with_error,
+)
 from compositegp.backend import Floats
 from compositegp.estimators import CompositeGPRegressor
 
@@ -28,6 +34,14 @@ def theta_covariance(regressor: CompositeGPRegressor) -> Floats | None:
         return None
     result = regressor.learning_result_
     return np.diag(errors**2) if result is None else result.theta_covariance
+
+
+def length_scales(
+    regressor: CompositeGPRegressor, sphere: bool, has_time: bool, latitude: float, time_unit: str
+) -> dict[str, str]:
+    """How long a length scale of a map's kernel is, with its unit, by the names of directions."""
+    directions = variogram_directions(regressor, sphere, has_time, latitude, time_unit)
+    return {one.name: f"{length_scale_along(regressor.kernel_, one):.3g} {one.unit}".strip() for one in directions}
 
 
 def describe(

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from compositegp.backend import Floats
-from compositegp.estimators import CompositeGPRegressor
+from compositegp.estimators import CompositeGPRegressor, ValidationReport
 from compositegp.learning import CompositeLikelihood
 from compositegp.means import Basis, LinearIn
 from compositegp.posteriors import Gaps
 from compositegp.prediction import PredictionMethod
 from compositegp.predictive import LogTarget
-from compositegp.spatial.description import describe
+from compositegp.spatial.description import describe, length_scales
 from compositegp.spatial.families import map_kernels
 
 _NATS = 0.005  # log score that errors of hyper-parameters may cost a cell (benchmarks/results/maps.md)
@@ -111,6 +111,18 @@ class MapModel:
             self.latitude,
             self.time_unit,
         )
+
+    def validate(self, *, random_state: int = 100) -> ValidationReport:
+        """How good predictions are, near the data and in gaps: see `CompositeGPRegressor.validate`.
+
+        Distances are in length scales; `length_scales` tells how long these are.
+        """
+        return self.regressor.validate(random_state=random_state)
+
+    @property
+    def length_scales(self) -> dict[str, str]:
+        """How long a length scale of the kernel is, with its unit, by the names of directions."""
+        return length_scales(self.regressor, self.sphere, self.has_time, self.latitude, self.time_unit)
 
     def with_notes(self, *notes: str) -> "MapModel":
         """The model with further notes."""

@@ -46,8 +46,8 @@ def target_grid(
             own = grid[name]
         if own is None:
             raise ValueError(
-                f"covariate {name!r} has no values on the grid. Give a raster, as covariates={{{name!r}: raster}}, "
-                "or a variable of the Dataset that is the grid."
+                f"covariate {name!r} has no values on the grid, and those at stations do not tell it between them. "
+                f"Give a raster, as covariates={{{name!r}: raster}}, or a variable of the Dataset that is the grid."
             )
         rasters[name] = _on(template, own, name, stations.sphere)
     return template, grid_of(template, sphere=stations.sphere, covariates=rasters)
