@@ -15,11 +15,11 @@ from compositegp.forecasting.clock import Clock, dates_of, holidays_of
 from compositegp.forecasting.coefficients import Information, forecast_in_order, look_through
 from compositegp.forecasting.effects import Effect, Effects, column_knots
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
-from compositegp.forecasting.grid import column_histories, past_lags
+from compositegp.forecasting.grid import column_histories, history_names, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, Windows, covariance_slopes, covariances, cut_windows
 from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, parts_of, standard_errors, sum_of
-from compositegp.forecasting.model_choice import _best_scale
-from compositegp.forecasting.series_learning import PastForecasts
+from compositegp.forecasting.model_choice import _best_scale, _without_effects
+from compositegp.forecasting.series_learning import Candidate, PastForecasts
 from compositegp.forecasting.timeline import Timeline
 from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget, PredictiveDistribution
 
@@ -413,3 +413,27 @@ def test_windows_count_only_what_was_observed():
         Geometry(np.array([1]), np.array([0, 1])), np.ones((1, 2)), np.array([[1.0, np.nan], [2.0, 3.0]])
     )
     assert windows.count == 3
+
+
+def test_every_effect_but_the_level_may_be_left_out_and_a_column_with_its_history():
+    named = {"level": "level", "trend": "trend", "day": "day", "heat": "column", "wind": "column"}
+    before = [Effect(name, "column") for name in history_names("heat")]
+    effects = [Effect(name, kind) for name, kind in named.items()] + before
+    candidate = Candidate(IdentityTarget(), effects, Memory())
+    found = dict(_without_effects(candidate, {"heat": before}, ["day"]))
+    assert list(found) == ["without trend", "without heat", "without wind"]
+    left = {name: {one.name for one in change.effects} for name, change in found.items()}
+    everything = {one.name for one in effects}
+    assert everything - left["without heat"] == {"heat", *history_names("heat")}
+    assert everything - left["without wind"] == {"wind"}
+
+
+def test_a_column_that_says_nothing_is_left_out(rng):
+    index = pd.date_range("2024-01-01", periods=24 * 40, freq="h")
+    daily = np.sin(2 * np.pi * np.arange(len(index)) / 24)
+    X = pd.DataFrame({"heat": rng.normal(size=len(index)), "nothing": rng.normal(size=len(index))}, index=index)
+    y = pd.Series(daily + 2 * X["heat"] + 0.3 * rng.normal(size=len(index)), index)
+    model = CompositeGPForecaster(None).fit(y, X)
+    gains = {note.split(":")[0]: float(note.split(":")[1].split()[0]) for note in model.notes_ if "without" in note}
+    assert gains["without heat"] < -0.5
+    assert gains["without nothing"] > -0.05

@@ -33,14 +33,14 @@ class Memory(NamedTuple):
     ----------
     short, medium, long : float or None
         Smoothness ν of Matérn kernels (0.5 or 1.5) over some steps, over days and over weeks; None leaves a part out.
-    drift : {"smooth", "rough"}
-        Whether the patterns of day and week drift by an RBF or by a Matérn 1/2 kernel.
+    drift : {"smooth", "rough", None}
+        Whether the patterns of day and week drift by an RBF or by a Matérn 1/2 kernel; None leaves them out.
     """
 
     short: float | None = 1.5
     medium: float | None = 0.5
     long: float | None = None
-    drift: str = "smooth"
+    drift: str | None = "smooth"
 
 
 def memory_kernel(memory: Memory, periods: dict[str, float], block: float, variance: float) -> dict[str, Kernel]:
@@ -70,7 +70,7 @@ def memory_kernel(memory: Memory, periods: dict[str, float], block: float, varia
     for (name, length), nu in zip(lengths.items(), memory[:3], strict=True):
         if nu is not None:
             parts[name] = _scaled(variance, Matern(length, (length / 20, 20 * length), nu=nu))
-    for name, period in periods.items():
+    for name, period in periods.items() if memory.drift else ():
         drift = RBF if memory.drift == "smooth" else _rough
         shape = ExpSineSquared(1.0, period, (0.05, 10.0), periodicity_bounds="fixed")
         parts[f"{name} pattern"] = _scaled(variance, shape * drift(12 * period, (period, 400 * period)))

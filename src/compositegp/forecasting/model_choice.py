@@ -32,6 +32,8 @@ _MEMORIES = (
     Memory(long=0.5),
     Memory(medium=1.5),
     Memory(short=None),
+    Memory(medium=None),
+    Memory(drift=None),
 )
 
 
@@ -165,10 +167,15 @@ def _with_histories(
 def _without_effects(
     candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
 ) -> Iterator[tuple[str, Candidate]]:
+    """Without each effect of the clock but the level, and without each column, its history with it."""
+    with_history = {one.name: name for name, effects in histories.items() for one in effects}
+    groups: dict[str, set[str]] = {}
     for effect in candidate.effects:
-        if effect.name in ("trend", "week", "year") and effect.name not in fixed:
-            rest = [one for one in candidate.effects if one.name != effect.name]
-            yield f"without {effect.name}", replace(candidate, effects=rest)
+        if effect.kind != "level" and effect.name not in fixed:
+            groups.setdefault(with_history.get(effect.name, effect.name), set()).add(effect.name)
+    for name, group in groups.items():
+        rest = [one for one in candidate.effects if one.name not in group]
+        yield f"without {name}", replace(candidate, effects=rest)
 
 
 def _other_memories(
