@@ -164,7 +164,7 @@ def measured(kernel: Kernel, table: Callable[..., tuple[np.ndarray, np.ndarray]]
     )
 
 
-def least(function: Callable[[], object], repeats: int = 3) -> float:
+def least(function: Callable[[], object], repeats: int = 5) -> float:
     """Processor seconds of the fastest of several calls: other programs on the machine hardly change them."""
     found = []
     for _ in range(repeats):
