@@ -1,6 +1,7 @@
 """The live page: over HTTP, in a browser, and with the promises of the stream."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from browser import dump_page
 
 from compositegp.cli.app import main
+from compositegp.cli.html_page import render_page
 from compositegp.forecasting import CompositeGPForecaster
 
 pytest.importorskip("fastapi", reason="no fastapi: pip install 'compositegp[serve]'")
@@ -139,6 +141,40 @@ def test_the_page_draws_the_forecast_in_a_browser(served, tmp_path):
         assert pairs[:, 0].max() <= 991
         assert pairs[:, 1].min() >= 9
         assert pairs[:, 1].max() <= 391
+
+
+# Enough of a browser for the script of the page: it answers what was fetched, and keeps what was drawn.
+STUB = """
+const drawn = [];
+const element = name => ({ name, attributes: {}, setAttribute(key, value) { this.attributes[key] = value; },
+  appendChild(one) { drawn.push(one); }, replaceChildren() {} });
+globalThis.document = { getElementById: element, createElementNS: (space, name) => element(name) };
+globalThis.fetch = async () => ({ text: async () => process.argv[1] });
+globalThis.setTimeout = () => console.log(JSON.stringify(drawn.filter(one => one.attributes.class === "time")
+  .map(one => [one.textContent, one.attributes.x])));
+"""
+
+
+@pytest.mark.parametrize("browser", ["UTC", "Europe/Stockholm", "America/New_York"])
+@pytest.mark.parametrize("zone", [None, "Australia/Melbourne"])
+def test_times_are_labelled_as_the_series_has_them_wherever_the_browser_is(zone, browser):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    times = pd.date_range("2024-03-31", periods=9, freq="h", tz=zone)  # Stockholm's clock skips an hour of it
+    history = [{"time": time.isoformat(), "value": 1.0} for time in times[:5]]
+    numbers = dict.fromkeys(["mean", "q0.025", "q0.25", "q0.75", "q0.975"], 1.0)
+    ahead = [{"time": time.isoformat(), **numbers} for time in times[5:]]
+    content = json.dumps({"latest": times[4].isoformat(), "history": history, "forecast": ahead})
+    script = render_page("live.html", title="t").split("<script>")[1].split("</script>")[0]
+    done = subprocess.run(
+        [node, "-e", STUB + script, content], env={**os.environ, "TZ": browser}, capture_output=True, text=True
+    )
+    offset = "" if zone is None else "+11:00"
+    assert done.stdout, done.stderr
+    labels, places = zip(*json.loads(done.stdout.splitlines()[-1]), strict=True)
+    assert list(labels) == [f"2024-03-31 0{hour}:00{offset}" for hour in (0, 2, 4, 6, 8)]
+    np.testing.assert_allclose(places, np.linspace(60, 990, 5))
 
 
 def test_sigterm_takes_in_what_waits_and_ends_with_zero(trained, tmp_path):

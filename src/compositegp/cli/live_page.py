@@ -72,7 +72,7 @@ class LivePage:
 
     def publish(self, model: CompositeGPForecaster, forecast: pd.DataFrame | None) -> None:
         """Show the latest values of a model and its forecast; None where there is none."""
-        history = model.observations_[["value"]].tail(_MOST_HISTORY)
+        history = model.observations_.iloc[-_MOST_HISTORY:, [0]]
         history.index.name = "time"
         found = {"latest": model.last_, "forecast": forecast, "history": history}
         self._content = json.dumps({name: to_json(value) for name, value in found.items()}).encode()
