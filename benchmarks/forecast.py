@@ -29,7 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from forecast_methods import LEVELS, METHODS, QUANTILES, TAILS, Result
+from forecast_methods import IN_WORDS, LEVELS, METHODS, QUANTILES, TAILS, Result
 from forecast_series import cases
 from timing import header
 
@@ -41,11 +41,11 @@ PEERS = ("statsforecast", "skforecast", "lightgbm", "prophet")
 INSTALL = "pip install 'compositegp[cli,peers-forecasts]'"
 
 _COLUMNS = (
-    "Each method forecasts the same horizons at the end of a series from the values before them, with its defaults. "
+    "Each method forecasts the same horizons at the end of a series from values before them, with its defaults. "
     "CRPS is twice the mean pinball loss over 19 quantiles; columns in % say how many values lie in such intervals; "
     "seconds are of the processor, of one core. Series of hours are forecast by the day, 60 days (with `--quick` 7); "
     "users a day by the week, 30 weeks (7); months by the year, spending 3 and fuel 6 years. AutoARIMA and Prophet "
-    "forecast series of hours only with `--slow`."
+    "forecast series of hours only with `--slow`: without it, they are not compared there. " + IN_WORDS
 )
 _CAVEAT = (
     "Defaults of compositegp come from origins inside the training parts and from other series, but test scores of "

@@ -11,8 +11,21 @@ from forecast_series import Case
 LEVELS = np.round(np.arange(0.05, 0.96, 0.05), 3)
 TAILS = (0.025, 0.975)
 QUANTILES = [*LEVELS.tolist(), *TAILS]
-# Values that statsforecast sees.
+# Values that statsforecast sees: with more it would take hours.
 _RECENT = {"hour": 24 * 7 * 12, "half hour": 48 * 7 * 8, "day": 365 * 3, "month": 10_000, "quarter": 10_000}
+_PROPHET_SEES = 40_000  # values
+_PROPHET_FITS = 4
+IN_WORDS = (
+    f"What each method sees: those of statsforecast the latest {_RECENT['hour'] // (24 * 7)} weeks of hours, "
+    f"{_RECENT['half hour'] // (48 * 7)} weeks of half hours, {_RECENT['day'] // 365} years of days and all months and "
+    "quarters, no further columns and no holidays, with gaps filled in by a line; they are learned anew before each "
+    "horizon. AutoETS, AutoTheta and AutoARIMA (with approximation) have the shortest season alone, the seasonal "
+    "naive forecast the longest, MSTL all of them, with AutoETS for the rest. LightGBM sees all values, lags of up to "
+    "two weeks, the calendar, holidays and further columns, and is learned once. Prophet sees the latest "
+    f"{_PROPHET_SEES:,} values and further columns, and is learned some {_PROPHET_FITS} times. compositegp sees all "
+    "values, holidays and further columns, and is learned once, or up to twelve times if the series has at most 1,000 "
+    "values."
+)
 _CALENDAR = {"month": "MS", "quarter": "QS"}  # steps that differ in length
 
 
@@ -129,11 +142,11 @@ def prophet(case: Case) -> Result:
     y = _regular(case)
     means, quantiles, observed = [], [], []
     train = len(y) - case.origins * case.horizon
-    every = max(1, case.origins // 4)  # learned anew four times: it does not look at the latest values otherwise
+    every = max(1, case.origins // _PROPHET_FITS)  # without learning it does not look at the latest values
     for first in range(0, case.origins, every):
         start = train + first * case.horizon
         stop = min(start + every * case.horizon, len(y))
-        past = y.iloc[max(0, start - 40_000) : start]
+        past = y.iloc[max(0, start - _PROPHET_SEES) : start]
         model = Prophet(uncertainty_samples=200)
         if case.X is not None:
             extra = case.X.tz_localize(None) if case.X.index.tz is not None else case.X
