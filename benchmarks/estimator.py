@@ -3,6 +3,7 @@
     python benchmarks/estimator.py                      # everything that is installed
     python benchmarks/estimator.py --data satellite     # one data set
     python benchmarks/estimator.py --only compositegp   # methods whose name begins so
+    python benchmarks/estimator.py --rows 1000 --only compositegp   # of 1,000 observations: whether all of them run
 
 Peers: pip install 'compositegp[peers]'.
 """
@@ -13,21 +14,28 @@ import sys
 import time
 
 import data
-from competitors import COMPETITORS, Task, missing, run, scores
+import numpy as np
+from competitors import COMPETITORS, INTERVAL_SCORE, Task, missing, run, scores
 from isolation import watch
 from timing import header
 
-COLUMNS = ("RMSE", "MAE", "CRPS", "log score", "coverage 95 %")
+COLUMNS = ("RMSE", "MAE", "CRPS", "log score", "coverage 95 %", INTERVAL_SCORE)
 DATA = {"elevators": (1.5, None), "pol": (1.5, None), "satellite": (0.5, "linear")}  # smoothness, mean
 
 
-def load(name: str) -> data.Split | None:
-    return data.satellite() if name == "satellite" else data.uci(name)
+def load(name: str, rows: int | None = None) -> data.Split | None:
+    """A data set, or as many observations of it, chosen at random."""
+    split = data.satellite() if name == "satellite" else data.uci(name)
+    if split is None or rows is None:
+        return split
+    rng = np.random.default_rng(0)
+    train, test = (rng.permutation(len(y))[:rows] for y in (split.y, split.y_test))
+    return data.Split(split.X[train], split.y[train], split.X_test[test], split.y_test[test])
 
 
-def measure(name: str, method: str) -> dict[str, float]:
+def measure(name: str, method: str, rows: int | None = None) -> dict[str, float]:
     """Run one method on one data set in this process."""
-    split = load(name)
+    split = load(name, rows)
     assert split is not None
     task = Task(split.X, split.y, split.X_test, *DATA[name])
     found = run(COMPETITORS[method], task)
@@ -35,8 +43,8 @@ def measure(name: str, method: str) -> dict[str, float]:
     return {**scores(found, split.y_test), "fit": task.fit_seconds, "predict": total - task.fit_seconds}
 
 
-def table(name: str, only: str, limit: float) -> None:
-    split = load(name)
+def table(name: str, only: str, limit: float, rows: int | None) -> None:
+    split = load(name, rows)
     if split is None:
         return
     n, d = split.X.shape
@@ -51,7 +59,8 @@ def table(name: str, only: str, limit: float) -> None:
         if missing(method):
             print(f"| {method} | not installed: pip install 'compositegp[peers]' |")
             continue
-        done, peak = watch([sys.executable, __file__, "--measure", name, method], limit)
+        given = [] if rows is None else ["--rows", str(rows)]
+        done, peak = watch([sys.executable, __file__, "--measure", name, method, *given], limit)
         if done is None:
             print(f"| {method} | not done after {limit:.0f} s |", flush=True)
             continue
@@ -70,15 +79,16 @@ def main() -> None:
     parser.add_argument("--data", choices=DATA, action="append", help="data set; all if left out")
     parser.add_argument("--only", default="", help="methods whose name begins so")
     parser.add_argument("--limit", type=float, default=1200, help="seconds that one method may take")
+    parser.add_argument("--rows", type=int, help="observations, and test points, that are taken; all if left out")
     parser.add_argument("--measure", nargs=2, metavar=("DATA", "METHOD"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        print(json.dumps(measure(*arguments.measure)))
+        print(json.dumps(measure(*arguments.measure, arguments.rows)))
         return
     told = header("gpboost", "gpytorch", "torch")
     print(f"{told}. Each method in a process of its own; peak memory is all of it, workers included.")
     for name in arguments.data or DATA:
-        table(name, arguments.only, arguments.limit)
+        table(name, arguments.only, arguments.limit, arguments.rows)
 
 
 if __name__ == "__main__":
