@@ -43,6 +43,12 @@ def no_learning(monkeypatch):
         monkeypatch.setattr(spatial, name, None)
 
 
+@pytest.fixture
+def pictures(monkeypatch):
+    """Pictures are not drawn: `draw_filled` tells what would be in them."""
+    monkeypatch.setattr("compositegp.spatial.pictures.draw_map", lambda picture: picture)
+
+
 @pytest.mark.usefixtures("no_learning")
 class TestRefused:
     @pytest.mark.parametrize(
@@ -97,12 +103,14 @@ class TestLargeRasters:
         with open_raster("out.nc") as found:
             assert found["mean"].notnull().all()
 
-    def test_a_picture_from_the_file_is_that_of_the_layers(self, folder):
+    @pytest.mark.parametrize("ending", ["nc", "zarr"])
+    def test_a_picture_from_the_file_is_that_of_the_layers(self, folder, pictures, ending):
         with open_raster("in.nc") as data:
             filled = fill(data, kernel=KNOWN)
             assert filled["mean"].chunks is not None
-            write_raster(filled, "out.zarr", verbose=True)
-            assert draw_filled(data["height"], "out.zarr") == draw_filled(data["height"], filled.compute())
+            write_raster(filled, f"out.{ending}", verbose=True)
+            found = draw_filled(data["height"], f"out.{ending}")
+            np.testing.assert_equal(found._asdict(), draw_filled(data["height"], filled.compute())._asdict())
 
     def test_draws_are_made_of_the_whole(self, folder):
         assert main(["fill", "in.nc", "--out", "out.nc", "--samples", "2", "--jobs", "1"]) == 0
@@ -134,14 +142,19 @@ class TestLargeRasters:
         assert [one for one, _ in told] == sorted(one for one, _ in told)
 
 
-def test_a_strided_picture_of_a_large_raster(monkeypatch):
-    """Every second cell of a raster is drawn as the raster of every second cell."""
+@pytest.mark.parametrize("curved", [False, True])
+def test_of_a_large_raster_some_rows_and_columns_are_drawn(pictures, monkeypatch, curved):
     gappy = image(20, 24).assign_coords(x=np.arange(24.0), y=np.arange(20.0))
-    filled = fill(gappy, kernel=KNOWN)
+    if curved:
+        lat, lon = xr.broadcast(gappy.y, gappy.x + 0.3 * gappy.y)
+        gappy = gappy.drop_vars(["x", "y"]).assign_coords(
+            lon=lon.drop_vars(["x", "y"]), lat=lat.drop_vars(["x", "y"])
+        )
+    filled = fill(gappy, kernel=KNOWN, sphere=False)
     half = {"x": slice(None, None, 2), "y": slice(None, None, 2)}
-    expected = draw_filled(gappy.isel(half), filled.isel(half))
+    expected = draw_filled(gappy.isel(half), filled.isel(half), sphere=False)
     monkeypatch.setattr("compositegp.spatial.pictures._MOST_CELLS", 12)
-    assert draw_filled(gappy, filled) == expected
+    np.testing.assert_equal(draw_filled(gappy, filled, sphere=False)._asdict(), expected._asdict())
 
 
 @pytest.mark.parametrize("report", [True, False])

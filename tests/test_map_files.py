@@ -99,15 +99,15 @@ class TestGeoTiff:
         assert not open_raster(tmp_path / "out.tif")["band_1"].isnull().any()
 
     @pytest.mark.parametrize("order", [("lat", "lon"), ("lon", "lat")])
-    def test_axes_need_no_attributes_and_no_order(self, order, tmp_path):
+    def test_axes_need_no_attributes_and_no_order(self, order, tmp_path, monkeypatch):
         rasterio = pytest.importorskip("rasterio")
         filled = fill(small().transpose(*order), kernel=on_globe())
         write_raster(filled, tmp_path / "out.tif")
         with rasterio.open(tmp_path / "out.tif") as found:
             np.testing.assert_array_equal(found.read(1), filled["mean"].transpose("lat", "lon"))
             assert found.xy(2, 3) == (8.0, 52.0)  # the place of a cell, longitude first
-        again = draw_filled(small(), tmp_path / "out.tif", sphere=False)
-        assert again == draw_filled(small(), filled, sphere=False)
+        monkeypatch.setattr("compositegp.spatial.pictures.draw_map", lambda picture: picture._asdict())
+        np.testing.assert_equal(draw_filled(small(), tmp_path / "out.tif"), draw_filled(small(), filled))
 
     @pytest.mark.parametrize(
         ("make", "message"),
@@ -294,7 +294,7 @@ def test_names_and_units_are_no_formulas():
     assert draw_map(picture, dpi=40)[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize("height", [1.0, 1e-3, 1e3])
+@pytest.mark.parametrize("height", [1e-3, 1e3])
 @pytest.mark.parametrize("stations", [True, False])
 def test_a_map_of_two_units_is_no_sliver(height, stations):
     """Such as a depth in meters along kilometers: the panels fill a good part of the picture."""
