@@ -94,7 +94,10 @@ test-slow: $(READY)
 # The tests of the core and of the front ends with the lowest versions that pyproject.toml allows: tests/lowest.txt.
 LOWEST := test_kernels test_posterior test_composite test_likelihood test_learning test_estimator_exact \
 	test_estimator_contract test_nearest test_storage test_predictive test_forecasting test_cli_forecast \
-	test_cli_regress test_cli_program test_fill test_krige test_distributed test_serve test_many_report test_sktime
+	test_cli_regress test_cli_program test_fill test_krige test_distributed test_serve test_many_report test_sktime \
+	test_map_files test_map_report test_regions test_tables test_stream_input test_aggregation test_decomposition \
+	test_damped_trend test_scorers test_sample_weight test_segments test_means test_outputs test_simulate test_two_piece \
+	test_extensions
 test-lowest: lowest-setup
 	out/lowest/bin/python -m pytest -n auto --doctest-glob='' -W default $(LOWEST:%=tests/%.py)
 

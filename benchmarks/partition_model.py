@@ -52,8 +52,9 @@ class Rates(NamedTuple):
     evidence: float
 
 
-# As `python benchmarks/scale.py rates` printed them on an AMD EPYC, rounded to two digits.
-RATES = Rates(read=1e-6, learn=0.013, tree=1e-6, point=0.0015, factor=0.004, evidence=0.007)
+# As `python benchmarks/scale.py rates` printed them on an AMD EPYC whose two cores had other work too, 2026-11-18.
+# Further runs differed by up to a third.
+RATES = Rates(read=1.8e-7, learn=0.018, tree=3.1e-7, point=0.0019, factor=0.0061, evidence=0.0041)
 
 
 class Work(NamedTuple):
@@ -76,17 +77,17 @@ def model_seconds(
 ) -> dict[str, float]:
     """Seconds of each step by the model; what Dask itself takes is not in it.
 
-    A partition has one worker at a time, so that no more workers than partitions are at work.
+    A partition has one worker at a time, so that no more workers than partitions are at work. In a step of learning a
+    segment has one worker.
     """
     n_segments, groups = work.rows / SEGMENT, -(-TESTS // GROUP)
     workers = min(work.workers, work.partitions)
-    total = {
-        "read": rates.read * work.rows,
-        "learn": rates.learn * steps * segments,
-        "predict by the nearest 256": rates.tree * work.rows + rates.point * TESTS,
-        "predict by the composite": n_segments * (rates.factor + rates.evidence * groups),
+    return {
+        "read": rates.read * work.rows / workers,
+        "learn": rates.learn * steps * max(1, segments / workers),
+        "predict by the nearest 256": (rates.tree * work.rows + rates.point * TESTS) / workers,
+        "predict by the composite": n_segments * (rates.factor + rates.evidence * groups) / workers,
     }
-    return {what: value / workers for what, value in total.items()}
 
 
 def megabytes(work: Work, *, steps: int = STEPS, coefficients: int = 0) -> dict[str, float]:

@@ -87,3 +87,11 @@ def test_the_header_names_commit_and_versions():
         assert f"{library} {metadata.version(library)}" in told
     assert "no-such-library" not in told
     assert re.search(r"\. \d{4}-\d\d-\d\d, ", told)
+
+
+def test_the_page_has_what_the_model_of_partitions_says():
+    command = [sys.executable, "scale.py", "model"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=FOLDER).stdout
+    rows = [line for line in told.splitlines() if line.startswith("|")]
+    assert len(rows) > 10
+    assert "\n".join(rows) in (ROOT / "docs" / "scale.md").read_text()
