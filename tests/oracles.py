@@ -16,7 +16,7 @@ def composite_gp(kernel, X, y, Z, terms, noise_variance=0.0):
     noise = np.broadcast_to(noise_variance, len(X))
     K_zz = kernel(Z, Z)
     precision = np.linalg.inv(K_zz)
-    shift = np.zeros(len(Z))
+    shift = np.zeros((len(Z), *np.shape(y)[1:]))
     for indices, weight in terms:
         H = np.linalg.solve(K_zz, kernel(Z, X[indices])).T
         R = kernel(X[indices]) + np.diag(noise[indices]) - H @ K_zz @ H.T

@@ -1,12 +1,14 @@
 """What the approximation costs, against dense algebra and Monte Carlo."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles import exact_gp
+from oracles import composite_gp, exact_gp
 from scipy.stats import multivariate_normal
-from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, DotProduct, ExpSineSquared, Matern, WhiteKernel
 from strategies import partitions, problems
 
 from compositegp import Composite, analysis, conditioning_sets, posterior, segment
@@ -187,6 +189,37 @@ def test_errors_by_strips_of_rows_are_those_of_the_whole_matrix(points, monkeypa
     np.testing.assert_allclose(strips.actual_mse, whole.actual_mse, rtol=1e-10)
 
 
+@pytest.mark.slow
+def test_fifty_thousand_points_need_no_matrix_of_all_pairs(rng):
+    """Of 50,000 points 800 are near the test points, in two segments; the others, far away, change nothing."""
+    n, near = 50_000, 800
+    X = np.concatenate([rng.uniform(0, 10, size=(near, 2)), rng.uniform(300, 400, size=(n - near, 2))])
+    Z = rng.uniform(0, 10, size=(5, 2))
+    place = rng.permutation(n)  # where each point is kept: those nearby are all over the strips of rows
+    scattered = np.empty_like(X)
+    scattered[place] = X
+    segments = [np.arange(start, start + 400) for start in range(0, n, 400)]
+    composite = Composite.marginal([place[part] for part in segments])
+    tracemalloc.start()
+    try:
+        report = analysis.compare(KERNEL, scattered, Z, composite)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.05 * 8 * n**2
+    terms = [(part, 1.0) for part in segments[:2]]
+    weights, claimed = composite_gp(KERNEL, X[:near], np.eye(near), Z, terms)
+    _, exact = exact_gp(KERNEL, X[:near], np.zeros(near), Z)
+    S, S_zy = KERNEL(X[:near]), KERNEL(Z, X[:near])
+    error = KERNEL(Z, Z) - weights @ S_zy.T - S_zy @ weights.T + weights @ S @ weights.T
+    assert report.neighborhood == 3000
+    np.testing.assert_allclose(report.claimed_variance, np.diag(claimed), rtol=1e-8)
+    np.testing.assert_allclose(report.actual_mse, np.diag(error), rtol=1e-8)
+    np.testing.assert_allclose(report.exact_variance, np.diag(exact), rtol=1e-8)
+    np.testing.assert_allclose(report.excess_mse, np.diag(error - exact), rtol=1e-6)
+    assert (report.excess_mse > 1e-3 * report.exact_variance).any()  # the two segments do lose something
+
+
 def test_neighbourhoods_bound_the_exact_gp(points):
     X, Z, _ = points
     composite = Composite.marginal(segment(X, 16))
@@ -218,6 +251,63 @@ def test_the_papers_series_is_over_confident_and_redundant():
     claimed = np.abs(errors) < 1.96 * np.sqrt(report.claimed_variance)[:, None]
     assert 0.93 < honest.mean() < 0.97
     assert claimed.mean() < 0.88
+
+
+# Two observations, each in a segment of its own, of a value z and of a nuisance u, all of unit variance: (a, b) is
+# a z + b u + noise. A segment alone takes b u for noise of its own, which it is not.
+PAIRS = [
+    # Together they cancel u: they say more than apart, and err less than each believes.
+    ([(1, 1), (1, -1)], "under-confident", "synergistic"),
+    # With less of u each knows z nearly by itself, and they are redundant; the claim is still too modest, which is the
+    # sign that Theorem 3 as printed has wrong.
+    ([(1, 0.25), (1, -0.25)], "under-confident", "redundant"),
+    ([(1, 0.09), (1, -0.09)], "faithful", "redundant"),  # too modest by less than a tenth
+    # Both have the same u: the second says little that is new.
+    ([(1, 1), (1, 1)], "over-confident", "redundant"),
+    ([(1, 0.15), (1, 0.15)], "over-confident", "redundant"),
+    ([(1, 0.06), (1, 0.06)], "faithful", "redundant"),
+    ([(1, 1), (0, 1)], "faithful", "synergistic"),  # the second has nothing of z, but tells what the first has of u
+    ([(1, 0), (1, 0)], "faithful", "redundant"),  # independent given z: nothing is approximated
+    ([(1, 0.5), (0, 0)], "faithful", "neither"),  # the second is noise
+]
+
+
+def test_words_are_those_of_values_with_a_shared_nuisance():
+    noise, rows = 0.1, np.array([pair for pair, _, _ in PAIRS], dtype=float)
+    count = len(rows)
+    a, b = rows[..., 0], rows[..., 1]
+    # By hand, for each pair: Bayes' rule with independent errors b u + noise, the error of its mean, the exact one.
+    own = b**2 + noise
+    claimed = 1 / (1 + (a**2 / own).sum(axis=1))
+    w = claimed[:, None] * a / own
+    actual = (1 - (w * a).sum(axis=1)) ** 2 + (w * b).sum(axis=1) ** 2 + noise * (w**2).sum(axis=1)
+    exact = np.linalg.inv(np.eye(2) + rows.transpose(0, 2, 1) @ rows / noise)[:, 0, 0]
+    apart = 0.5 * np.log(1 + a**2 / own).sum(axis=1)
+
+    # f(x) is linear in x, with independent weights: the values and nuisances of the pairs.
+    X = np.zeros((2, count, count, 2))
+    for number in range(count):
+        X[:, number, number] = rows[number]
+    X = X.reshape(2 * count, 2 * count)
+    Z = np.eye(2 * count)[::2]
+    segments = [np.arange(count), np.arange(count, 2 * count)]
+    kernel = DotProduct(0.0, "fixed") + WhiteKernel(noise)
+    report = analysis.compare(kernel, X, Z, Composite.marginal(segments))
+    np.testing.assert_allclose(report.claimed_variance, claimed, rtol=1e-9)
+    np.testing.assert_allclose(report.actual_mse, actual, rtol=1e-9)
+    np.testing.assert_allclose(report.exact_variance, exact, rtol=1e-9)
+    np.testing.assert_allclose(report.pointwise_exact, -0.5 * np.log(exact), rtol=1e-9)
+    np.testing.assert_allclose(report.pointwise_sum, apart, rtol=1e-9)
+    assert list(report.confidence) == [confidence for _, confidence, _ in PAIRS]
+    assert list(report.redundancy) == [redundancy for _, _, redundancy in PAIRS]
+    assert "Of 9 test points 2 are over-confident, 5 faithful, 2 under-confident" in report.verdict
+    assert "for 6 the segments are redundant, for 2 synergistic" in report.verdict
+    # They are what the words mean: a claim that is wrong by a tenth, and a hundredth of a nat.
+    ratio, together = claimed / actual, -0.5 * np.log(exact)
+    np.testing.assert_array_equal(report.confidence == "under-confident", ratio > 1.1)
+    np.testing.assert_array_equal(report.confidence == "over-confident", ratio < 0.9)
+    np.testing.assert_array_equal(report.redundancy == "synergistic", together > apart + 0.01)
+    np.testing.assert_array_equal(report.redundancy == "redundant", together < apart - 0.01)
 
 
 @pytest.mark.parametrize(
