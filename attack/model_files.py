@@ -118,7 +118,7 @@ def _made(folder: Path) -> tuple[dict[str, Specimen], str]:
         "forecaster with columns",
         CompositeGPForecaster(n_neighbors=50, search=False).fit(series + extra["heat"], extra),
         CompositeGPForecaster.load,
-        lambda model: model.predict(6, X=extra[:6]).to_numpy().ravel(),
+        lambda model: model.predict(6, X=extra[:6].reset_index(drop=True)).to_numpy().ravel(),
     )
     kept(
         "forecaster",

@@ -13,6 +13,7 @@ from browser import dump_probed_page
 from command_line import SERIES, command, rows, write_tables
 
 from compositegp.cli.report import render_report
+from compositegp.forecasting import CompositeGPForecaster, backtest
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,43 @@ def forecast(folder):
         done = command("forecast", "series.csv", *SERIES, *options)
     assert done.code == 0, done.err
     return done
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--future", "series.csv"], "--future needs --extra"),
+        (["--extra", "heat"], "--extra needs --future"),
+        (["--log", "--transform", "none"], "--log and --transform none contradict each other"),
+        (["--refit-every", 2], "--refit-every is for --backtest"),
+    ],
+)
+def test_options_that_contradict_each_other(folder, options, message):
+    done = command("forecast", folder / "series.csv", *SERIES, *options)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_averages_of_too_long_a_horizon_are_refused_before_learning(folder, monkeypatch):
+    monkeypatch.setattr("compositegp.forecasting.CompositeGPForecaster.fit", None)
+    done = command("forecast", folder / "series.csv", *SERIES[:4], "--horizon", 6000, "--aggregate", "day")
+    assert done.code == 1
+    assert "5000 at most. Give a shorter horizon" in done.error
+
+
+def test_scale_and_refits_can_be_chosen(tmp_path):
+    rows(24 * 9).to_csv(tmp_path / "series.csv", index=False)
+    options = ["--season", "day", "--no-search", "--backtest", 3, "--json", "--out", tmp_path]
+    plain = CompositeGPForecaster(None, seasons=["day"], search=False)
+    series = rows(24 * 9).set_index("time")["value"]
+    options += ["--transform", "none", "--refit-every", 1]
+    done = command("forecast", tmp_path / "series.csv", *SERIES, *options)
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert any("scale of the target: as it is" in line for line in found["model"])
+    expected, never = (backtest(plain, series, "24h", 3, refit_every=n).scores["RMSE"] for n in (1, None))
+    assert found["backtest"]["compositegp, mean"]["RMSE"] == pytest.approx(expected["compositegp, mean"])
+    assert expected["compositegp, mean"] != pytest.approx(never["compositegp, mean"])
 
 
 class TestForecast:

@@ -1,5 +1,7 @@
 """The parts of a forecast: they add up, and each is what dense algebra says."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -17,11 +19,13 @@ def fitted(request):
     slow = np.convolve(rng.normal(size=len(index) + 11), np.ones(12) / 4, "valid")
     values = 10 + np.sin(2 * np.pi * np.arange(len(index)) / 24) + slow + 0.1 * rng.normal(size=len(index))
     if not request.param:
-        return CompositeGPForecaster(None).fit(pd.Series(values, index=index)), None
+        return CompositeGPForecaster(None, seasons=["day"]).fit(pd.Series(values, index=index)), None
     heat = pd.DataFrame({"heat": np.convolve(rng.normal(size=len(index) + 29), np.ones(6) / 2, "valid")})
     known = heat[: len(index)].set_index(index)
     future = heat[len(index) :].set_index(pd.date_range(index[-1], periods=25, freq="h")[1:])
-    return CompositeGPForecaster(None).fit(pd.Series(values + 2 * known["heat"], index=index), known), future
+    return CompositeGPForecaster(None, seasons=["day"]).fit(
+        pd.Series(values + 2 * known["heat"], index=index), known
+    ), future
 
 
 def test_parts_add_up(fitted):
@@ -34,6 +38,24 @@ def test_parts_add_up(fitted):
     assert (np.linalg.eigvalsh(np.moveaxis(parts.covariance, -1, 0)) > -1e-9).all()
     assert "noise" not in parts.names
     assert {"level", "day"} <= set(parts.names)
+
+
+def test_a_long_horizon_is_taken_in_pieces(fitted, monkeypatch):
+    """Parts are the same in one piece, which takes 70 kB a step."""
+    model, future = fitted
+    if future is not None:
+        future = pd.concat([future] * 25).reset_index(drop=True)
+    tracemalloc.start()
+    try:
+        parts = model.parts(600, future)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30e6
+    monkeypatch.setattr("compositegp.forecasting.forecast_parts._CHUNK", 600)
+    whole = model.parts(600, future)
+    np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(parts.covariance, whole.covariance, rtol=1e-9, atol=1e-10)
 
 
 def test_memory_equals_dense_algebra(fitted):

@@ -2,12 +2,15 @@
 
 import copy
 import datetime
+import sys
 import tracemalloc
+import types
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from compositegp import Composite, posterior
@@ -132,6 +135,47 @@ def test_seasons_named_by_the_user_are_taken(series):
     assert "12h pattern" in model.parts_
 
 
+def test_five_business_days_are_a_week():
+    index = pd.bdate_range("2020-01-01", periods=300)
+    rng = np.random.default_rng(0)
+    series = pd.Series(10 + 2.0 * (index.day_of_week == 4) + 0.2 * rng.normal(size=300), index)
+    model = CompositeGPForecaster(None, seasons=["week", "28D"], search=False).fit(series)
+    assert [(season.name, season.period) for season in model.seasons_] == [("week", 5.0), ("28D", 20.0)]
+    periods = [value for name, value in model.kernel_.get_params().items() if name.endswith("periodicity")]
+    assert sorted(periods) == [5.0, 20.0]
+    expected = {name: pd.Timedelta(days=days) / model.timeline_.mean_step for name, days in (("year", 365.25),)}
+    assert expected["year"] == pytest.approx(365.25 * 5 / 7)
+    done = backtest(CompositeGPForecaster(None, seasons=["week"], search=False), series, 5, 4, refit_every=None)
+    assert done.scores.loc["decomposition", "RMSE"] < 0.5  # of a pattern of seven steps it is one
+    assert done.scores.loc["seasonal naive", "RMSE"] < 0.5
+
+
+def test_a_scale_that_was_chosen_is_chosen_anew_where_it_has_not_all_values():
+    index = pd.date_range("2024-01-01", periods=24 * 10, freq="h")
+    noise = np.random.default_rng(0).normal(size=len(index))
+    series = pd.Series(np.exp(1 + np.sin(2 * np.pi * np.arange(len(index)) / 24) + 0.8 * noise), index)
+    chosen = CompositeGPForecaster(seasons=["day"], search=False)
+    model = clone(chosen).set_params(horizon="24h").fit(series[:-48])
+    assert model.target_transform_ is not None
+    changed = series.copy()
+    changed.iloc[-30] = -1.0
+    assert not model.takes(changed.to_numpy())
+    assert model.takes(series.to_numpy())
+    with pytest.raises(ValueError, match="-1.*The model chose the .* when there were no such values: fit it anew"):
+        model.update(changed[-48:])
+    done = backtest(chosen, changed, "24h", 2, refit_every=None)
+    row = done.forecasts.loc[changed.index[-30]]
+    draws = model.predict_distribution(24).sample(20_000, random_state=0)[18]
+    expected = np.mean(draws + 1) - 0.5 * np.mean(np.abs(draws - np.roll(draws, 1)))  # E|x − y| − ½ E|x − x′|
+    assert row["CRPS"] == pytest.approx(expected, rel=0.05)
+    assert row["PIT"] == 0
+    plain = clone(chosen).set_params(horizon="24h").fit(changed[:-24])
+    assert plain.target_transform_ is None
+    np.testing.assert_allclose(done.forecasts["mean"][-24:], plain.predict(24)["mean"])
+    with pytest.raises(ValueError, match="not positive, the first -1"):
+        backtest(CompositeGPForecaster("log", seasons=["day"], search=False), changed, "24h", 2, refit_every=None)
+
+
 def test_a_forecast_is_an_exact_gp_on_the_latest_observations(model, series):
     """The same as `posterior` with the learned kernel and mean, up to the scale that past errors teach."""
     latest = model.observations_["value"]
@@ -236,6 +280,17 @@ def test_a_real_series_is_forecast_with_intervals_that_cover():
     assert ours["RMSE"] < 0.8 * done.scores.loc["seasonal naive", "RMSE"]
 
 
+def test_simple_forecasts_do_not_depend_on_what_the_model_keeps():
+    """The season of a random walk is left out of the model, and is still what a seasonal naive forecast takes."""
+    index = pd.date_range("2010-01-01", periods=120, freq="MS")
+    series = pd.Series(np.random.default_rng(1).normal(size=120).cumsum(), index)
+    done = backtest(CompositeGPForecaster(None, search=False), series, 12, 2, refit_every=None)
+    np.testing.assert_array_equal(done.forecasts["seasonal naive"], series[-36:-12])
+    assert {"seasonal naive", "decomposition"} <= set(done.scores.index)
+    days = backtest(CompositeGPForecaster(None, search=False), make_series(24 * 9), 12, 1, refit_every=None)
+    np.testing.assert_array_equal(days.forecasts["seasonal naive"], make_series(24 * 9)[-36:-24])
+
+
 def test_a_backtest_sees_no_future(series):
     """What comes after the last origin may change at will without changing its forecast."""
     changed = series.copy()
@@ -303,6 +358,37 @@ def test_what_is_far_ahead_is_refused_and_nothing_is_lost(series):
     assert model.last_ == late.index[-1]
 
 
+def test_holidays_of_a_country_go_on_with_the_series(monkeypatch, tmp_path):
+    """A country whose holidays are the 10th of each month: two years after the fit they still are."""
+
+    def country_holidays(name, subdiv, years):
+        return [datetime.date(year, month, 10) for year in years for month in range(1, 13)]
+
+    monkeypatch.setitem(sys.modules, "holidays", types.SimpleNamespace(country_holidays=country_holidays))
+    index = pd.date_range("2020-01-01", "2024-06-30", freq="D")
+    noise = np.random.default_rng(0).normal(size=len(index))
+    series = pd.Series(50 + 20.0 * (index.day == 10) + noise, index)
+    old, new = series[:"2020-12-31"], series["2021-01-01":]
+    model = CompositeGPForecaster(None, seasons=["week"], holidays="XX", search=False).fit(old)
+    CompositeGPForecaster.save(model, tmp_path / "m.cgp")
+    far = model.predict(5 * 365)["mean"]  # beyond the holidays that the model has
+    assert far[far.index.day == 10].min() > far[far.index.day != 10].max()
+    parts = model.parts(5 * 365)
+    np.testing.assert_allclose(parts.mean.sum(axis=0), far)
+    saves = []
+    for size in (len(new), 100):
+        again = CompositeGPForecaster.load(tmp_path / "m.cgp")
+        for start in range(0, len(new), size):
+            again.update(new[start : start + size], max_gap=pd.Timedelta(days=2000))
+        saves.append(saved(again, tmp_path))
+        later = again.predict(60)["mean"]
+        assert later[later.index.day == 10].min() > later[later.index.day != 10].max()
+    assert saves[0] == saves[1]
+    monkeypatch.setitem(sys.modules, "holidays", None)  # as where it is not installed
+    with pytest.warns(UserWarning, match="holidays after 2026 are not known"):
+        again.predict(5 * 365)
+
+
 def test_what_is_late_is_refused_or_skipped(series):
     model = CompositeGPForecaster(None, search=False).fit(series[:-24])
     before = model.observations_
@@ -368,6 +454,7 @@ def test_columns_may_be_missing_in_part(rng):
     error = np.delete((found["mean"] - y[-24:]).to_numpy(), 5)
     assert np.sqrt(np.mean(error**2)) < 0.5 * y.std()
     assert abs(found["mean"].iloc[5] - y.mean()) < y.std()
+    future.index += pd.Timedelta(days=1)
     assert np.isfinite(model.update(y[-24:], X[-24:]).predict("24h", X=future)).all(axis=None)
 
 

@@ -171,6 +171,20 @@ def test_a_backtest_sees_no_future(table):
     pd.testing.assert_series_equal(before["mean"], after["mean"], rtol=1e-12)
 
 
+def test_progress_goes_through_all_stages(table):
+    told = []
+    fitted = fit_many(PLAIN, table, report=lambda done, total: told.append((done, total)))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert {total for _, total in told} == {6}  # each of three series is fitted and offered what is shared
+    assert told[-1] == (6, 6)
+    assert {1, 2, 3, 4, 5} <= {done for done, _ in told}  # none of them in silence
+    told.clear()
+    backtest_many(PLAIN, table, "12h", 1, share=False, report=lambda done, total: told.append((done, total)))
+    assert [done for done, _ in told if done][-1] == 6
+    assert {total for _, total in told} == {6}
+    assert len(fitted.models) == 3
+
+
 def test_further_columns_are_found_by_name_and_time(table, rng):
     times = pd.date_range("2024-01-01", periods=24 * 10, freq="h")
     heat = {name: rng.normal(size=len(times)) for name in "abc"}

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from compositegp.cli import resources
 from compositegp.cli.output import CommandError
-from compositegp.cli.series_files import read_series
+from compositegp.cli.series_files import read_future_columns, read_series
 from compositegp.cli.table_columns import read_training_table
 from compositegp.cli.tables import read_table
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import TimeFormat, looks_like_times
+from compositegp.forecasting import Timeline
 from compositegp.storage import locked
 
 
@@ -287,19 +288,25 @@ SERIES = ("forecast", "s.csv", "--time", "t", "--target", "y", "--horizon")
 @pytest.mark.parametrize(
     ("future", "message"),
     [
-        ("x\n1\n\n3\n4\n", "column 'x' of f.csv is empty at step 2 of the horizon"),
-        ("x,z\n1,1\n\n3,1\n4,1\n", "column 'x' of f.csv is empty at step 2 of the horizon"),
-        ("x,z\n1,1\n,2\n3,1\n", "column 'x' of f.csv is empty at step 2 of the horizon"),
         ("x\n1\n2\n\n\n\n", "f.csv has 2 row(s), but the horizon has 3 steps"),
         ("x\n1,2\n2\n3\n", "line 2 of f.csv has 2 cells"),
     ],
 )
-def test_a_blank_line_never_shifts_the_future(in_a_folder, future, message):
+def test_a_future_that_is_too_short_or_not_a_table_is_refused(in_a_folder, future, message):
     series()
     (in_a_folder / "f.csv").write_text(future)
     done = command(*SERIES, "3", "--extra", "x", "--future", "f.csv")
     assert done.code == 1
     assert message in done.err
+
+
+@pytest.mark.parametrize("future", ["x\n1\n\n3\n4\n", "x,z\n1,1\n\n3,1\n4,1\n", "x,z\n1,1\n,2\n3,1\n"])
+def test_a_blank_line_never_shifts_the_future(in_a_folder, future, capsys):
+    (in_a_folder / "f.csv").write_text(future)
+    timeline = Timeline.of(pd.date_range("2024", periods=9, freq="h", tz="UTC"), None)
+    found = read_future_columns("f.csv", "t", ["x"], np.arange(9.0, 12.0), timeline)
+    np.testing.assert_array_equal(found["x"], [1, np.nan, 3])
+    assert "column 'x' of f.csv is empty at 1 of 3 steps, where it counts as average" in capsys.readouterr().err
 
 
 class TestBeforeTheWork:
@@ -326,7 +333,7 @@ class TestBeforeTheWork:
             ([""], "horizon must be a number of steps or a duration such as 24h; found ''"),
             (["NaT"], "horizon must be a number of steps or a duration such as 24h; found 'NaT'"),
             (["90min"], "horizon '90min' is 1.5 steps of 0 days 01:00:00; give a whole number"),
-            (["1000000000000"], "a forecast of 1,000,000,000,000 steps would take about 1,000,000 GB of memory"),
+            (["1000000000000"], "a forecast of 1,000,000,000,000 steps would take about 4,000,000 GB of memory"),
         ],
     )
     def test_forecast(self, options, message):

@@ -36,7 +36,7 @@ EXAMPLES = (
     "compositegp forecast load.parquet --time t --target load --horizon 48 --season day --season week --save load.cgp",
 )
 _QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
-_BYTES_OF_A_STEP = 1000  # of a forecast: its numbers, and its lines of text
+_BYTES_OF_A_STEP = 4000  # of a forecast: its numbers and those of its parts, and its lines of text
 _LAST_YEAR = 9998  # pictures and calendars end with the year 9999
 _COMPARED_STEPS = 200  # steps of the horizon at which a forecast is compared, evenly spaced
 _COMPARED = 3000  # latest observations of the exact Gaussian process that a forecast is compared with
@@ -77,9 +77,16 @@ def run(
         typer.Option("--search/--no-search", help="Try models with other parts; without it much faster."),
     ] = True,
     log: LogFlag = False,
+    transform: Annotated[
+        Literal["auto", "none", "sqrt", "fourth_root", "log"],
+        typer.Option(help="Scale on which the target is modeled; auto takes what forecast the past best."),
+    ] = "auto",
     timezone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="Zone of the clock that the series follows, such as Europe/Stockholm."),
+        typer.Option(
+            metavar="ZONE",
+            help="Zone of the clock that the series follows, such as Europe/Stockholm; times without an offset too.",
+        ),
     ] = None,
     holidays: Annotated[
         str | None,
@@ -112,6 +119,10 @@ def run(
     backtest: Annotated[
         int, typer.Option(min=0, metavar="N", help="Score forecasts of the last N horizons of the file.")
     ] = 0,
+    refit_every: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="With --backtest: learn everything anew after every N horizons."),
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path("forecast"),
     report: Annotated[bool, typer.Option("--report", help="Write one HTML page with everything.")] = False,
     save: SavedModel = None,
@@ -134,19 +145,25 @@ def run(
         raise UsageError("--quantile must be between 0 and 1.")
     if extra and future is None:
         raise UsageError("--extra needs --future: a file with those columns over the horizon.")
+    if future is not None and not extra:
+        raise UsageError("--future needs --extra: the names of its columns that are inputs.")
+    if log and transform not in ("auto", "log"):
+        raise UsageError(f"--log and --transform {transform} contradict each other.")
+    if refit_every is not None and not backtest:
+        raise UsageError("--refit-every is for --backtest.")
     import numpy as np
 
     from compositegp.cli.resources import check_model_file, check_output_folder, saving
     from compositegp.cli.series_files import read_future_columns, read_series
     from compositegp.cli.text_format import TextFormat
     from compositegp.cli.time_columns import TimeFormat
-    from compositegp.forecasting import CompositeGPForecaster, Timeline, aggregate_forecast, observe, zone_of
+    from compositegp.forecasting import CompositeGPForecaster, aggregate_forecast, check_aggregation, observe
 
     # All that can be wrong with the options and the files is reported before anything takes long.
     text_format = TextFormat.of_options(separator, decimal, encoding)
     times = TimeFormat(time_format, dayfirst)
     model = CompositeGPForecaster(
-        "log" if log else "auto",
+        "log" if log else None if transform == "none" else transform,
         horizon=horizon,
         seasons=season or "auto",
         timezone=timezone,
@@ -160,25 +177,31 @@ def run(
         from compositegp.cli.series_files import read_many_series
 
         table = read_many_series(file, series, time, target, extra or [], text_format, times)
-        asked = ManyForecasts(horizon, quantiles, backtest, share, out, save, as_json, jobs, report, aggregate)
-        forecast_many(model, table, asked, file, future if extra else None)
+        asked = ManyForecasts(
+            horizon, quantiles, backtest, share, out, save, as_json, jobs, report, aggregate, refit_every
+        )
+        forecast_many(model, table, asked, file, future)
         return
     read = read_series(file, time, target, extra or [], text_format, times)
-    stamps = observe(read.values, duplicates=duplicates).stamps
-    timeline = Timeline.of(stamps, zone_of(read.values.index))
+    seen = observe(read.values, read.extra, duplicates=duplicates, zone=timezone)
+    stamps, timeline = seen.stamps, model.timeline_of(seen)
     steps = timeline.steps(horizon)
     _check_horizon(steps, timeline, stamps)
+    if aggregate is not None:
+        check_aggregation(steps)
     future_columns = None
-    if extra and future is not None:
+    if future is not None:
         places = timeline.places(stamps[-1:]) + 1.0 + np.arange(steps)
-        future_columns = read_future_columns(future, time, extra, places, timeline, text_format, read.time_format)
+        future_columns = read_future_columns(
+            future, time, extra or [], places, timeline, text_format, read.time_format, local=timezone is not None
+        )
     names = ["forecast.csv", "forecast.png", "forecast_parts.png", *(["report.html"] if report else [])]
     names += [] if aggregate is None else [f"forecast_by_{aggregate}.csv"]
     check_output_folder(out, names, [file, future])
     if save is not None:
         check_model_file(save, [file, future])
 
-    scored = _run_backtest(model, read, horizon, backtest) if backtest else None
+    scored = _run_backtest(model, read, horizon, backtest, refit_every) if backtest else None
     with ProgressBar(f"learning from {len(stamps)} observations"):
         model.fit(read.values, read.extra)
     for text in model.notes_:
@@ -188,13 +211,12 @@ def run(
     averages = (
         None if aggregate is None else aggregate_forecast(model, horizon, aggregate, quantiles, future_columns)
     )
-    cost = "Not computed for models with further columns." if extra else _cost(model, timeline, stamps, steps)
     results = _Results(
         forecast,
         None if scored is None else scored.scores,
         model.describe(),
         model.notes_,
-        cost,
+        _cost(model, timeline, stamps, steps),
         averages,
         model.parts(horizon, future_columns).table,
         None if scored is None else scored.forecasts,
@@ -230,17 +252,29 @@ def _check_horizon(steps: int, timeline: "Timeline", stamps: "pd.DatetimeIndex")
 
 
 def _run_backtest(
-    model: "CompositeGPForecaster", series: "SeriesFile", horizon: str, n_horizons: int
+    model: "CompositeGPForecaster", series: "SeriesFile", horizon: str, n_horizons: int, refit_every: int | None
 ) -> "Backtest":
     """Forecasts of the last horizons of a series."""
     from compositegp.forecasting import backtest
 
     with ProgressBar("scoring forecasts") as progress:
-        return backtest(model, series.values, horizon, n_horizons, X=series.extra, report=progress)
+        return backtest(
+            model,
+            series.values,
+            horizon,
+            n_horizons,
+            X=series.extra,
+            refit_every=refit_every or "auto",
+            report=progress,
+        )
 
 
 def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.DatetimeIndex", steps: int) -> str:
-    """Say what a forecast from the latest observations loses against one from more of them."""
+    """Say what a forecast from the latest observations loses against one from more of them.
+
+    The kernel is of the time alone. Effects, of the clock and of further columns, have coefficients that are learned
+    from all of the history, so that both forecasts have the same ones: they are taken as known.
+    """
     import numpy as np
 
     from compositegp.analysis import compare
@@ -257,13 +291,14 @@ def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.Date
     excess = report.excess_mse.mean() / report.exact_variance.mean()
     return (
         f"Made from the latest {n_latest} observations. Under the model, its mean squared error is {excess:.2%} higher "
-        f"than that of the exact Gaussian process on {len(X)} observations."
+        f"than that of the exact Gaussian process on {len(X)} observations, with the same effects."
     )
 
 
 def _write(results: _Results, history: "pd.Series", title: str | None, out: Path) -> dict[str, Path]:
     """Write the table, the picture and, if it has a title, the HTML page; return the files by their names."""
     from compositegp.cli.report import render_report
+    from compositegp.forecasting import in_zone
     from compositegp.plotting import draw_forecast, draw_parts
     from compositegp.storage import write_atomically
 
@@ -273,7 +308,7 @@ def _write(results: _Results, history: "pd.Series", title: str | None, out: Path
         write_atomically(files["averages"], results.averages.to_csv(float_format="%.10g").encode())
     write_atomically(files["table"], results.forecast.to_csv(float_format="%.10g").encode())
     zone = results.forecast.index.tz
-    shown = history if zone is None else history.tz_convert(zone)
+    shown = history if zone is None else history.set_axis(in_zone(history.index, str(zone)))
     picture = draw_forecast(shown, results.forecast, str(history.name))
     write_atomically(files["picture"], picture)
     if results.parts is not None:

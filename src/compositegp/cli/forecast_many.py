@@ -13,7 +13,14 @@ import typer
 from compositegp.cli.output import CommandError, Output, note
 from compositegp.cli.resources import check_model_file, check_output_folder, saving
 from compositegp.cli.series_files import ManySeriesFile, read_many_futures
-from compositegp.forecasting import CompositeGPForecaster, ManyBacktests, ManySeries, backtest_many, fit_many
+from compositegp.forecasting import (
+    CompositeGPForecaster,
+    ManyBacktests,
+    ManySeries,
+    backtest_many,
+    fit_many,
+    in_zone,
+)
 from compositegp.progress import ProgressBar
 from compositegp.storage import write_atomically
 
@@ -42,6 +49,8 @@ class ManyForecasts(NamedTuple):
         Whether one HTML page of all series is written.
     aggregate : str or None
         Period of the calendar whose averages are forecast too.
+    refit_every : int or None
+        Horizons of a backtest after which each series is learned anew.
     """
 
     horizon: str
@@ -54,6 +63,7 @@ class ManyForecasts(NamedTuple):
     jobs: int
     report: bool = False
     aggregate: str | None = None
+    refit_every: int | None = None
 
 
 class _Results(NamedTuple):
@@ -109,6 +119,7 @@ def forecast_many(
                 time_col=read.time,
                 target_col=read.target,
                 share=asked.share,
+                refit_every=asked.refit_every,
                 n_jobs=asked.jobs,
                 report=progress,
             )
@@ -186,12 +197,13 @@ def _page(results: _Results, fitted: ManySeries, read: ManySeriesFile, asked: Ma
     errors = by_series(None if results.backtests is None else results.backtests.forecasts, read.time)
     pages, rows = [], {}
     for name, forecast in forecasts.items():
-        model, history = fitted.models[name], known[name][read.target].sort_index()
-        zone = forecast.index.tz
+        model, history, zone = fitted.models[name], known[name][read.target], forecast.index.tz
+        if zone is not None:
+            history = history.set_axis(in_zone(history.index, str(zone)))
         pages.append(
             SeriesResults(
                 str(name),
-                history if zone is None else history.tz_convert(zone),
+                history.sort_index(),
                 forecast,
                 model.describe(),
                 model.notes_,

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from compositegp.backend import Floats
@@ -19,7 +18,7 @@ from compositegp.cli.tables import (
 )
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import ANY_FORMAT, TimeFormat, time_column
-from compositegp.forecasting import Timeline, in_utc
+from compositegp.forecasting import Timeline
 
 
 class SeriesFile(NamedTuple):
@@ -150,6 +149,7 @@ def read_future_columns(
     time_format: TimeFormat = ANY_FORMAT,
     *,
     by_time: bool = False,
+    local: bool = False,
 ) -> pd.DataFrame:
     """Read the further columns over the horizon.
 
@@ -167,6 +167,8 @@ def read_future_columns(
     time_format : TimeFormat
     by_time : bool
         Without a column of times the file is refused.
+    local : bool
+        Times without an offset may be times of the clock of the series.
 
     Returns
     -------
@@ -179,17 +181,17 @@ def read_future_columns(
         raise CommandError(f"{path} has no column {time!r}, by which its rows are found.")
     columns = pd.DataFrame({name: number_column(table, name, path).to_numpy() for name in extra})
     if time in table.columns:
-        columns.index = in_utc(time_column(table, time, path, time_format)[0])
-        wanted = in_utc(timeline.stamps(places))
-        missing = ~wanted.isin(columns.index)
-        if missing.any():
-            raise CommandError(f"{path} has no row for {wanted[missing][0]}, which is in the horizon.")
-        columns = columns[~columns.index.duplicated()].loc[wanted]
+        times = time_column(table, time, path, time_format)[0]
+        columns, known = columns[times.notna()], times[times.notna()]
+        rows = timeline.rows_at(places, timeline.instants(known, local=local))
+        if (rows < 0).any():
+            missing = timeline.stamps(places[rows < 0][:1])[0]
+            raise CommandError(f"{path} has no row for {missing}, which is in the horizon.")
+        columns = columns.iloc[rows]
     if len(columns) < steps:
         raise CommandError(f"{path} has {len(columns)} row(s), but the horizon has {steps} steps.")
     columns = columns.iloc[:steps]
-    if columns.isna().any(axis=None):
-        row = int(np.argmax(columns.isna().any(axis=1).to_numpy()))
-        name = columns.columns[columns.iloc[row].isna().to_numpy()][0]
-        raise CommandError(f"column {name!r} of {path} is empty at step {row + 1} of the horizon. Fill it in.")
+    for name, count in columns.isna().sum().items():
+        if count:
+            note(f"column {name!r} of {path} is empty at {count} of {steps} steps, where it counts as average.")
     return columns

@@ -87,7 +87,8 @@ def open_session(
         written,
         time_format,
         may_choose_separator=text_format.separator is None,
-        has_zone=model.last_.tz is not None,
+        timeline=model.timeline_,
+        local=model.timezone is not None,
         transform=model.target_transform_,
     )
     read_future: Callable[[], pd.DataFrame] | None = None
@@ -175,4 +176,14 @@ def _future_columns(
     """The further columns over the horizon after the latest observation, by their times."""
     timeline = model.timeline_
     places = timeline.places(in_utc(pd.DatetimeIndex([model.last_]))) + 1.0 + np.arange(steps)
-    return read_future_columns(path, time, columns, places, timeline, text_format, time_format, by_time=True)
+    return read_future_columns(
+        path,
+        time,
+        columns,
+        places,
+        timeline,
+        text_format,
+        time_format,
+        by_time=True,
+        local=model.timezone is not None,
+    )

@@ -12,7 +12,7 @@ from compositegp.cli.output import CommandError, note
 from compositegp.cli.stream_input import LONGEST_LINE, Line
 from compositegp.cli.text_format import SEPARATORS, TextFormat, is_decimal_comma, trimmed
 from compositegp.cli.time_columns import TimeFormat
-from compositegp.forecasting import in_utc, scale_in_words
+from compositegp.forecasting import Timeline, in_utc, scale_in_words
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
@@ -42,8 +42,10 @@ class RowParser:
     time_format : TimeFormat
     may_choose_separator : bool
         Whether the first line may show another separator.
-    has_zone : bool
-        Whether times have a time zone.
+    timeline : Timeline
+        Of the series: times of rows have a time zone if it has one.
+    local : bool
+        Times without a time zone are times of the clock of the series.
     transform : None, "sqrt", "fourth_root" or "log"
         Scale of the model: values must be positive, or not negative.
     """
@@ -57,13 +59,16 @@ class RowParser:
         time_format: TimeFormat,
         *,
         may_choose_separator: bool = True,
-        has_zone: bool,
+        timeline: Timeline,
+        local: bool = False,
         transform: str | None,
     ) -> None:
         self._names = [time, target, *extra]
         self._separator, self._decimal = text_format.separator or ",", text_format.decimal or "."
         self._may_choose_separator = may_choose_separator
-        self._time_format, self._has_zone, self._transform = time_format, has_zone, transform
+        self._time_format, self._transform = time_format, transform
+        self._timeline, self._local = timeline, local
+        self._before: pd.Timestamp | None = None  # time of the row before in the same file
         self._positions = list(range(len(self._names)))  # of the columns, if no header says otherwise
         self._width = len(self._names)  # cells of a row, at most
 
@@ -88,6 +93,7 @@ class RowParser:
         if not any(cells):
             return None
         if line.number == 1:
+            self._before = None
             cells = self._begin(line.text, cells)
         if self._is_header(cells):
             self._positions = [cells.index(name) for name in self._names]
@@ -103,15 +109,24 @@ class RowParser:
             raise ValueError(f"it has {len(cells)} cell(s), and {self._width} are expected{hint}")
         time_text, *numbers = (cells[position] for position in self._positions)
         stamp = self._time_format.read(time_text)
-        if (stamp.tz is not None) != self._has_zone:
-            have = "a time zone, and the model's series has none" if stamp.tz is not None else "no time zone"
-            raise ValueError(f"{time_text!r} has {have}")
+        stamp = self._before = self._instant(stamp, time_text)
         value, *extra = map(self._number, numbers)
         if self._transform == "log" and value <= 0:
             raise ValueError(f"{numbers[0]} is not positive, and the model is of the logarithm")
         if self._transform in ("sqrt", "fourth_root") and value < 0:
             raise ValueError(f"{numbers[0]} is negative, and the model is of the {scale_in_words(self._transform)}")
-        return Row(in_utc(pd.DatetimeIndex([stamp]))[0], value, tuple(extra))
+        return Row(stamp, value, tuple(extra))
+
+    def _instant(self, stamp: pd.Timestamp, text: str) -> pd.Timestamp:
+        """A time in UTC. One that its clock has twice is the second if the row before is between the two."""
+        if stamp.tz is not None or not self._local or self._timeline.zone is None:
+            if (stamp.tz is None) != (self._timeline.zone is None):
+                have = "a time zone, and the model's series has none" if stamp.tz is not None else "no time zone"
+                raise ValueError(f"{text!r} has {have}")
+            return in_utc(pd.DatetimeIndex([stamp]))[0]
+        first, second = self._timeline.instants(pd.DatetimeIndex([stamp, stamp]), local=True)
+        is_second = self._before is not None and first <= self._before < second
+        return second if is_second else first
 
     def _cells(self, text: str, separator: str) -> list[str]:
         try:

@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +153,11 @@ class StreamSession:
 
     def _is_late(self, row: Row) -> bool:
         """Whether a row has a value for a time at which the model has none, though it would still know of one."""
-        return not math.isnan(row.value) and not self._model.knows(pd.DatetimeIndex([row.stamp]))[0]
+        return not math.isnan(row.value) and not self._model.knows(self._times([row]))[0]
+
+    def _times(self, rows: Sequence[Row]) -> pd.DatetimeIndex:
+        """Times of rows as the series has them: in its zone, or without one."""
+        return pd.DatetimeIndex([row.stamp for row in rows]).tz_convert(self._model.timeline_.zone)
 
     def _step(self, stamp: pd.Timestamp) -> int:
         """Number of the step that a time is taken at."""
@@ -171,7 +175,7 @@ class StreamSession:
     def _update(self) -> None:
         """Update the model with the rows that wait, write a checkpoint, and publish the forecast."""
         rows, self._waiting = self._waiting, []
-        index = pd.DatetimeIndex([row.stamp for row in rows])
+        index = self._times(rows)
         values = pd.Series([row.value for row in rows], index=index)
         extra = pd.DataFrame([row.extra for row in rows], index=index, columns=self._columns)
         is_observed = bool(values.notna().any())

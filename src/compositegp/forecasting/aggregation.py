@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from compositegp.forecasting.timeline import Horizon, in_utc
+from compositegp.forecasting.local_times import in_utc
+from compositegp.forecasting.timeline import Horizon
 from compositegp.predictive import combine_predictions
 
 if TYPE_CHECKING:
@@ -63,11 +64,7 @@ def aggregate_forecast(
         raise ValueError(f"quantiles must be numbers between 0 and 1; found {quantiles!r}.")
     timeline = model.timeline_
     steps = timeline.steps(horizon)
-    if steps > _MOST_STEPS:
-        raise ValueError(
-            f"horizon has {steps} steps, and averages need the covariances of all of them: {_MOST_STEPS} at most. Give "
-            "a shorter horizon."
-        )
+    check_aggregation(steps)
     start = timeline.places(in_utc(pd.DatetimeIndex([model.last_])))[0]
     times = timeline.stamps(start + 1.0 + np.arange(steps))
     keys = (times if times.tz is None else times.tz_localize(None)).to_period(PERIODS[period])
@@ -78,3 +75,12 @@ def aggregate_forecast(
     table = {"steps": inside.sum(axis=1).astype(int), "mean": averages.mean, "std": averages.std}
     table |= {f"q{level:g}": averages.quantile(level) for level in levels}
     return pd.DataFrame(table, index=pd.DatetimeIndex(periods.start_time, name=period))
+
+
+def check_aggregation(steps: int) -> None:
+    """Raise a ValueError if a horizon has too many steps for averages."""
+    if steps > _MOST_STEPS:
+        raise ValueError(
+            f"horizon has {steps} steps, and averages need the covariances of all of them: {_MOST_STEPS} at most. Give "
+            "a shorter horizon."
+        )

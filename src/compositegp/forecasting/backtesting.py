@@ -13,14 +13,17 @@ from compositegp.backend import Booleans, Floats, blas_threads_for
 from compositegp.forecasting.decomposition import continue_decomposition
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.grid import Rhythm, on_grid
+from compositegp.forecasting.observations import Observed, observe
 from compositegp.forecasting.seasons import given_seasons
-from compositegp.forecasting.timeline import Horizon, Observed, observe
+from compositegp.forecasting.timeline import Horizon, Timeline
 from compositegp.predictive import PredictiveDistribution, point_scores
 from compositegp.validation import check_count
 
 _FEWEST_HORIZONS, _FEWEST_OBSERVATIONS = 2, 20  # a model is learned from at least these
 _SHORT, _MOST_REFITS = 1_000, 12  # values of a series that is learned anew, and how often at most
-_MOST_PERIODS = 8  # a seasonal naive forecast looks back over at most these
+_SMALLEST = float(np.finfo(np.float64).tiny)  # of the values that a logarithm has
+_FEWEST_PERIODS, _MOST_PERIODS = 2, 8  # that a seasonal naive forecast needs, and looks back over
+_LONGEST_YEAR = 100  # steps of a year whose values are what a seasonal naive forecast takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,26 +129,34 @@ def backtest(
     >>> list(done.scores.index)
     ['compositegp, mean', 'compositegp, median', 'persistence', 'seasonal naive', 'decomposition']
     """
-    seen = observe(y, X, duplicates=forecaster.duplicates)
+    seen = observe(y, X, duplicates=forecaster.duplicates, zone=forecaster.timezone)
     rows = []
     for made in _rolling(forecaster, seen, horizon, n_origins, refit_every, report, fitted=fitted):
         found, now, values = made.found, made.now, seen.values[made.now]
+        # A forecast on a scale of positive values has nothing below them, and its CRPS is |y − y₀| + that of y₀ there.
+        inside = values if made.model.takes(values) else np.maximum(values, _SMALLEST)
         table = {
             "observed": values,
             "cutoff": made.model.last_,
             "step": np.round(made.places[now] - made.start).astype(int) + 1,
             "mean": found.mean,
             **{f"q{level:g}": found.quantile(level) for level in (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)},
-            "CRPS": found.crps(values),
-            "PIT": found.cdf(values),
+            "CRPS": found.crps(inside) + (inside - values),
+            "PIT": found.cdf(inside) * (values >= np.minimum(inside, 0.0)),
             "persistence": np.full(int(now.sum()), seen.values[made.places < made.start][-1]),
         }
-        weeks = [season for season in made.model.seasons_ if season.name != "year" or season.period < 100]
-        if weeks:
+        periods = _periods(forecaster, made.model.timeline_)
+        known = made.start - made.places[0]
+        fitting = [
+            period
+            for name, period in periods.items()
+            if _FEWEST_PERIODS * period <= known and (name != "year" or period < _LONGEST_YEAR)
+        ]
+        if fitting:
             table["seasonal naive"] = _a_season_ago(
-                made.places, seen.values, made.places[now], made.start, weeks[-1].period
+                made.places, seen.values, made.places[now], made.start, max(fitting)
             )
-        continued = _continued(forecaster, seen, made)
+        continued = _continued(forecaster, seen, made, list(periods.values()))
         if continued is not None:
             table["decomposition"] = continued
         index = made.model.timeline_.stamps(np.round(made.places[now]))
@@ -208,7 +219,8 @@ def cross_validation(
     for name, part in named.groupby(id_col, sort=False, observed=True):
         index = pd.DatetimeIndex(part[time_col])
         extra = part[columns].set_axis(index) if columns else None
-        seen = observe(pd.Series(part[target_col].to_numpy(), index=index), extra, duplicates=forecaster.duplicates)
+        values = pd.Series(part[target_col].to_numpy(), index=index)
+        seen = observe(values, extra, duplicates=forecaster.duplicates, zone=forecaster.timezone)
         for made in _rolling(forecaster, seen, horizon, n_windows, refit_every, lambda done, total: None):
             table = {
                 id_col: name,
@@ -288,9 +300,13 @@ def _rolling(
             model.fit(seen.take(places < start - 0.5))
         if now.any():
             extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
-            found = model.predict_distribution(seen.stamps[now], extra, joint=False)
+            found = model.predict_distribution(seen.times[now], extra, joint=False)
             yield _Made(model, found, places, now, float(start))
-            model.update(seen.take(now), late="skip", max_gap=pd.Timedelta.max)
+            if forecaster.target_transform == "auto" and not model.takes(seen.values[now]):
+                # The scale was chosen when there were no such values: it is chosen anew, as a user would.
+                model.fit(seen.take(places < start + steps - 0.5))
+            else:
+                model.update(seen.take(now), late="skip", max_gap=pd.Timedelta.max)
         report(number + 1, n_origins)
 
 
@@ -303,13 +319,18 @@ def _origins(
     return steps, places, np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
 
 
-def _continued(forecaster: CompositeGPForecaster, seen: Observed, made: _Made) -> Floats | None:
-    """The forecast of a decomposition by the seasons that were given, or else those that the time step suggests."""
-    timeline = made.model.timeline_
+def _periods(forecaster: CompositeGPForecaster, timeline: Timeline) -> dict[str, float]:
+    """Steps of the seasons that were given, or else of those that the time step suggests, whatever a model keeps."""
     if isinstance(forecaster.seasons, str):  # "auto"
-        periods = list(Rhythm.of(timeline).patterns.values())
-    else:
-        periods = [season.period for season in given_seasons(forecaster.seasons, timeline.step)]
+        return Rhythm.of(timeline).patterns
+    return {season.name: season.period for season in given_seasons(forecaster.seasons, timeline.mean_step)}
+
+
+def _continued(
+    forecaster: CompositeGPForecaster, seen: Observed, made: _Made, periods: Sequence[float]
+) -> Floats | None:
+    """The forecast of a decomposition by some seasons."""
+    timeline = made.model.timeline_
     grid, _ = on_grid(seen.take(made.places < made.start - 0.5), timeline, forecaster.history)
     steps = np.round(made.places[made.now]).astype(np.int64) - (grid.first + len(grid.values) - 1)
     return continue_decomposition(grid.values, periods, steps)

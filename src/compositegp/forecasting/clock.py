@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 
 from compositegp.backend import Booleans, Floats, Indices
-from compositegp.forecasting.timeline import Timeline, in_utc
+from compositegp.forecasting.local_times import in_utc
+from compositegp.forecasting.timeline import Timeline
 
 _YEAR = 365.25  # days
+YEARS_AHEAD = 2  # after the latest value, for which holidays are known
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ def holidays_of(country: str, first: pd.Timestamp, last: pd.Timestamp) -> Any:
     country : str
         Two letters, and those of a part after a dash: "SE", "AU-VIC".
     first, last : pandas Timestamp
+        They are found from the year before the first to two years after the last.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def holidays_of(country: str, first: pd.Timestamp, last: pd.Timestamp) -> Any:
     name, _, part = country.partition("-")
     try:
         found = holidays.country_holidays(
-            name.upper(), subdiv=part.upper() or None, years=range(first.year - 1, last.year + 3)
+            name.upper(), subdiv=part.upper() or None, years=range(first.year - 1, last.year + 1 + YEARS_AHEAD)
         )
     except NotImplementedError as error:
         raise ValueError(

@@ -6,6 +6,7 @@ hour. Each is written by finitely many basis functions φ with φ(x)·φ(x′) �
 have independent standard normal priors and are learned from all of the history.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 
 from compositegp.backend import Floats
 from compositegp.forecasting.clock import Clock
+from compositegp.forecasting.grid import history_names
 from compositegp.forecasting.timeline import Timeline
 
 _FINE, _COARSE = (24, 0.35), (12, 0.8)  # knots in a day, and length scale of profiles and of interactions
 _KNOTS = 10  # of a smooth function of a column
+KERNEL_PARTS = ("short memory", "medium memory", "long memory", "damped trend", "noise")  # besides patterns
 _SMALLEST = 0.01  # functions of a smaller variance are left out, over the largest
 
 
@@ -88,7 +91,40 @@ class Effects:
         return found
 
     def __post_init__(self) -> None:
+        names = [effect.name for effect in self.effects]
+        if len(set(names)) < len(names):
+            raise ValueError(f"effects must have different names; found {names}")
         object.__setattr__(self, "holidays", np.asarray(self.holidays).astype("datetime64[D]"))
+
+
+def column_labels(columns: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Names of the effects of further columns: their own, or another where that is the name of something else.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        All different.
+    taken : iterable of str
+        Names of other effects, besides those of the clock, and of parts of the kernel.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> column_labels(["heat", "week"])
+    ['heat', 'column week']
+    """
+    known = {*_KINDS, *taken}
+    found = []
+    for name in columns:
+        label = name
+        while known & {label, *history_names(label)}:
+            label = f"column {label}"
+        known |= {label, *history_names(label)}
+        found.append(label)
+    return found
 
 
 def column_knots(values: Floats) -> Floats:

@@ -217,12 +217,15 @@ class FittedSeries:
         )
         return replace(self, kernel=kernel, recursion=recursion, recent=ratio * self.recent, filters={})
 
-    def ahead(self, points: Floats) -> _Ahead:
-        """Forecasts of later points (n, 1 + k + 3 k): locations, basis functions as they are seen, and the filter."""
-        rows = self.observed
+    def geometry(self, points: Floats) -> Geometry:
+        """Lags of the values that a forecast is made from, and steps of later points."""
         origin = len(self.grid.values)  # the step after the latest row
         steps = np.round(points[:, 0]).astype(np.int64) - self.grid.first - origin
-        geometry = Geometry(origin - rows, steps)
+        return Geometry(origin - self.observed, steps)
+
+    def ahead(self, points: Floats) -> _Ahead:
+        """Forecasts of later points (n, 1 + k + 3 k): locations, basis functions as they are seen, and the filter."""
+        rows, geometry = self.observed, self.geometry(points)
         used = self._filter(geometry)
         past = self.effects(self.grid.points[rows])
         y = self.transform.forward(self.grid.values[rows]) - self.center

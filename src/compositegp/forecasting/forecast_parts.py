@@ -7,13 +7,17 @@ effect by S_e = φ_e. So the covariance of two parts is k_p [p = q] − A_p k_q(
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.horizon_terms import covariances
+
+_CHUNK = 256  # steps whose parts are found at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ class ForecastParts:
 
 
 def find_parts(series: FittedSeries, points: Floats) -> ForecastParts:
-    """The parts of a forecast of later points (M, …).
+    """The parts of a forecast of later points (M, …), in memory of P² numbers a point.
 
     Parameters
     ----------
@@ -71,33 +75,68 @@ def find_parts(series: FittedSeries, points: Floats) -> ForecastParts:
     points : array
         As `FittedSeries.points_at` gives them.
     """
-    geometry, rows = series.ahead(points).geometry, series.observed
-    estimate, past = series.estimate, series.effects(series.grid.points[rows])
-    residuals = series.transform.forward(series.grid.values[rows]) - series.center - past @ estimate.mean
-    k = covariances(series.kernel, geometry.reach)
-    functions = series.effects(points)
-    names, means, sensitivities, weights, own = [], [], [], [], []
-    for name, columns in series.effects.columns.items():
-        alone = np.zeros_like(functions)
-        alone[:, columns] = functions[:, columns]
-        names.append(name)
-        means.append(alone @ estimate.mean)
-        sensitivities.append(alone)
-    means[0] = means[0] + series.center  # of the level
-    for name, part in series.parts.items():
-        if name != "noise":
-            own.append(covariances(part, geometry.reach))
-            weights.append(geometry.weights(k, own[-1]))
-            names.append(name)
-            means.append(weights[-1] @ residuals)
-            sensitivities.append(-weights[-1] @ past)
-    moved = np.stack(sensitivities)
-    covariance = np.einsum("pmi,ij,qmj->pqm", moved, estimate.covariance, moved, optimize=True)
-    first = len(names) - len(own)
-    for p, (A, k_p) in enumerate(zip(weights, own, strict=True)):
-        covariance[first + p, first + p] += k_p[0]
-        for q, k_q in enumerate(own):
-            covariance[first + p, first + q] -= np.einsum("mn,nm->m", A, k_q[geometry.outer])
-    covariance *= series.factors(points) ** 2
-    times = series.timeline.stamps(points[:, 0])
-    return ForecastParts(names, times, np.stack(means), 0.5 * (covariance + covariance.swapaxes(0, 1)))
+    past = _Past.of(series)
+    found = [past.parts(points[i : i + _CHUNK]) for i in range(0, len(points), _CHUNK)]
+    mean, covariance = (np.concatenate(one, axis=-1) for one in zip(*found, strict=True))
+    names = [*series.effects.columns, *past.kernels]
+    return ForecastParts(names, series.timeline.stamps(points[:, 0]), mean, covariance)
+
+
+@dataclass(frozen=True, eq=False)
+class _Past:
+    """The known values as they forecast the parts: n of them, q basis functions of the effects.
+
+    Attributes
+    ----------
+    series : FittedSeries
+    kernels : dict
+        The parts of the kernel besides the noise, by name.
+    functions : array of shape (n, q)
+    residuals : array of shape (n,)
+        The values less the effects.
+    """
+
+    series: FittedSeries
+    kernels: dict[str, Kernel]
+    functions: Floats
+    residuals: Floats
+
+    @classmethod
+    def of(cls, series: FittedSeries) -> "_Past":
+        rows = series.observed
+        functions = series.effects(series.grid.points[rows])
+        values = series.transform.forward(series.grid.values[rows])
+        residuals = values - series.center - functions @ series.estimate.mean
+        kernels = {name: part for name, part in series.parts.items() if name != "noise"}
+        return cls(series, kernels, functions, residuals)
+
+    @cached_property
+    def _coefficients(self) -> Floats:
+        """Covariance of the coefficients, shape (q, q)."""
+        return self.series.estimate.covariance
+
+    def parts(self, points: Floats) -> tuple[Floats, Floats]:
+        """Means (P, m) and covariances (P, P, m) of the parts at some points."""
+        series, geometry = self.series, self.series.geometry(points)
+        functions = series.effects(points)
+        k = covariances(series.kernel, geometry.reach)
+        own = [covariances(part, geometry.reach) for part in self.kernels.values()]
+        weights = geometry.weights(k, own)
+        effects = series.effects.columns.values()
+        moved = np.zeros((len(effects) + len(own), *functions.shape))
+        means = np.empty(moved.shape[:2])
+        for p, columns in enumerate(effects):
+            moved[p, :, columns] = functions[:, columns]
+            means[p] = functions[:, columns] @ series.estimate.mean[columns]
+        means[0] += series.center  # of the level
+        first = len(effects)
+        for p, A in enumerate(weights):
+            moved[first + p] = -A @ self.functions
+            means[first + p] = A @ self.residuals
+        covariance = np.einsum("pmi,qmi->pqm", moved @ self._coefficients, moved, optimize=True)
+        for p, (A, k_p) in enumerate(zip(weights, own, strict=True)):
+            covariance[first + p, first + p] += k_p[0]
+            for q, k_q in enumerate(own):
+                covariance[first + p, first + q] -= np.einsum("mn,nm->m", A, k_q[geometry.outer])
+        covariance *= series.factors(points) ** 2
+        return means, 0.5 * (covariance + covariance.swapaxes(0, 1))

@@ -1,5 +1,6 @@
 """The forecaster: a series with time stamps in, the next values with error bars out."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -14,15 +15,17 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from compositegp.backend import Booleans, Floats, blas_threads_for
-from compositegp.forecasting.clock import dates_of, holidays_of
+from compositegp.forecasting.clock import YEARS_AHEAD, dates_of, holidays_of
 from compositegp.forecasting.descriptions import describe
-from compositegp.forecasting.effects import Effect, Effects
+from compositegp.forecasting.effects import KERNEL_PARTS, Effect, Effects, column_labels
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.forecast_parts import ForecastParts, find_parts
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, on_grid
+from compositegp.forecasting.local_times import check_zone
 from compositegp.forecasting.memory import Memory
 from compositegp.forecasting.model_choice import choose_model, clock_effects, column_effects, history_effects
-from compositegp.forecasting.seasons import Season, given_seasons
+from compositegp.forecasting.observations import DUPLICATES, Observed, observe
+from compositegp.forecasting.seasons import CANDIDATES, Season, given_seasons
 from compositegp.forecasting.series_learning import (
     Candidate,
     Learned,
@@ -32,8 +35,8 @@ from compositegp.forecasting.series_learning import (
     memory_windows,
 )
 from compositegp.forecasting.stored_series import from_values, to_values
-from compositegp.forecasting.target_scales import TARGET_SCALES, scale_name
-from compositegp.forecasting.timeline import DUPLICATES, Horizon, Observed, Timeline, in_utc, observe
+from compositegp.forecasting.target_scales import TARGET_SCALES, scale_in_words, scale_name
+from compositegp.forecasting.timeline import Horizon, Timeline
 from compositegp.means import Estimated
 from compositegp.predictive import PredictiveDistribution, TargetTransform
 from compositegp.storage import Fields, damaged, read_archive, write_archive
@@ -63,7 +66,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     seasons : "auto" or list
         "day", "week", "year" or durations such as "12h"; ``auto`` takes those that improve forecasts.
     timezone : str, optional
-        Zone of the clock that the series follows; by default that of its time stamps.
+        Zone of the clock that the series follows; by default that of its time stamps. Time stamps without a zone are
+        times of this clock; where it goes back, the first of two equal ones is the first instant.
     holidays : str or list of dates, optional
         A country such as "SE" or "AU-VIC" (needs the package holidays), or dates.
     history : int
@@ -151,7 +155,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self
         """
         self._validate_params()
-        seen = observe(y, X, duplicates=self.duplicates)
+        seen = observe(y, X, duplicates=self.duplicates, zone=self.timezone)
         timeline = self.timeline_of(seen)
         task, notes = self._task(seen, timeline)
         values = task.grid.values[np.isfinite(task.grid.values)]
@@ -162,12 +166,13 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             )
         if not np.ptp(values):
             raise ValueError("the series is constant: there is nothing to forecast. Check the target column.")
-        effects, fixed = self._effects(task, timeline, seen.columns)
+        labels = self._labels(task, seen.columns)
+        effects, fixed = self._effects(task, timeline, labels)
         learned, tried = choose_model(
             task,
             self._transforms(values),
             effects,
-            history_effects(task.grid, task.rhythm, seen.columns),
+            history_effects(task.grid, task.rhythm, labels),
             fixed=fixed,
             search=self.search,
             n_jobs=self.n_jobs,
@@ -197,15 +202,16 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         before = self._fitted()
         self._validate_params()
         kernel = before.kernel if theta is None else before.kernel.clone_with_theta(np.asarray(theta, dtype=float))
-        seen = observe(y, X, duplicates=self.duplicates)
+        seen = observe(y, X, duplicates=self.duplicates, zone=self.timezone)
         if seen.columns != before.columns:
             raise ValueError(
                 f"X must have the columns {before.columns} that the model was fitted with; found {seen.columns}."
             )
         timeline = self.timeline_of(seen)
         task, notes = self._task(seen, timeline)
-        offered = self._effects(task, timeline, seen.columns)[0]
-        for more in history_effects(task.grid, task.rhythm, seen.columns).values():
+        labels = self._labels(task, seen.columns)
+        offered = self._effects(task, timeline, labels)[0]
+        for more in history_effects(task.grid, task.rhythm, labels).values():
             offered = offered + more
         names = before.effects.columns
         candidate = Candidate(before.transform, [one for one in offered if one.name in names], Memory())
@@ -279,7 +285,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"learn must be True or False; found {learn!r}.")
         if late not in ("error", "skip"):
             raise ValueError(f"late must be error or skip; found {late!r}.")
-        seen = observe(y, X, duplicates=self.duplicates, gaps=False)
+        seen = observe(y, X, duplicates=self.duplicates, gaps=False, zone=self.timezone)
+        series.timeline.check_zone(seen.zone is not None)
         if seen.columns != series.columns:
             raise ValueError(
                 f"X must have the columns {series.columns} that the model was fitted with; found {seen.columns}."
@@ -294,13 +301,14 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         if new.any():
             _check_gaps(seen.stamps[new], places[new], series, max_gap)
             later, _ = on_grid(seen.take(new), series.timeline, int(places[-1] - series.last))  # all of them
-            series.transform.forward(later.values[np.isfinite(later.values)])  # refuses values that it cannot take
+            self._check_scale(series, later.values)
             first = int(series.last) + 1
             size = later.first + len(later.values) - first
             values = np.full(size, np.nan)
             values[later.first - first :] = later.values
             columns = np.full((size, len(series.columns)), np.nan)
             columns[later.first - first :] = later.columns
+            series = self._with_holidays(series, seen.stamps[new][-1])
             points = series.points_at(first + np.arange(float(size)), columns)
             self._series = series.with_observations(Grid(first, values, points[:, 1:]), learn=bool(learn))
         return self
@@ -364,12 +372,13 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         series = self._fitted()
         if isinstance(horizon, pd.DatetimeIndex):
-            places = np.round(series.timeline.places(in_utc(horizon)))
+            places = np.round(series.timeline.places(self._instants(series, horizon)))
             if not series.is_new(places).all():
                 raise ValueError(f"horizon must have times after the latest observation, {self.last_}.")
         else:
             places = series.next_places(horizon)
-        points = series.points_at(places, self._extra(series, X, len(places)))
+        points = series.points_at(places, self._extra(series, X, places))
+        series = self._with_holidays(series, series.timeline.stamps([places.max()])[0], 0)
         return series.forecast(points, joint=joint, latent=latent)
 
     @blas_threads_for(0)
@@ -393,7 +402,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         """
         series = self._fitted()
         places = series.next_places(horizon)
-        return find_parts(series, series.points_at(places, self._extra(series, X, len(places))))
+        points = series.points_at(places, self._extra(series, X, places))
+        return find_parts(self._with_holidays(series, series.timeline.stamps([places.max()])[0], 0), points)
 
     def describe(self) -> list[str]:
         """What was learned, in words: one line for each effect and for each part of the kernel."""
@@ -434,9 +444,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     def seasons_(self) -> list[Season]:
         """The seasons of the model, shortest first."""
         series = self._fitted()
-        per_day = series.rhythm.per_day
-        business = series.timeline.unit == "business day"
-        steps = {"day": per_day, "week": 5.0 if business else 7 * per_day, "year": 365.25 * per_day}
+        steps = {name: length / series.timeline.mean_step for name, length in CANDIDATES.items()}
         found = []
         for effect in series.effects.effects:
             if effect.kind in ("day", "week", "year", "cycle"):
@@ -482,7 +490,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         boolean array of shape (n,)
         """
         series = self._fitted()
-        rows = np.round(series.timeline.places(in_utc(times))).astype(np.int64) - series.grid.first
+        rows = np.round(series.timeline.places(self._instants(series, times))).astype(np.int64) - series.grid.first
         inside = (rows >= 0) & (rows < len(series.grid.values))
         known = np.isfinite(series.grid.values[np.where(inside, rows, 0)])
         return np.asarray(np.where(inside, known, rows < 0))
@@ -544,16 +552,30 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         if self.horizon is not None and not isinstance(self.horizon, str):
             raise ValueError("horizon must be a text")
 
+    def takes(self, values: Floats) -> bool:
+        """Whether the scale of the model has all of some values: a logarithm has no zero, and a root nothing below it.
+
+        Parameters
+        ----------
+        values : array of shape (n,)
+            NaN is "not observed".
+
+        Returns
+        -------
+        bool
+        """
+        values = np.asarray(values, dtype=np.float64)
+        try:
+            self._fitted().transform.forward(values[np.isfinite(values)])
+        except ValueError:
+            return False
+        return True
+
     def timeline_of(self, seen: Observed) -> Timeline:
         """How the time of a series is counted, by the zone of its time stamps or `timezone`."""
         if self.timezone is None:
             return seen.timeline
-        try:
-            pd.Timestamp(0, tz=self.timezone)
-        except Exception as error:  # the kind of error depends on the library of time zones
-            raise ValueError(
-                f"timezone must be the name of a zone, such as Europe/Stockholm; found {self.timezone!r}."
-            ) from error
+        check_zone(self.timezone)
         return Timeline.of(seen.stamps, self.timezone)
 
     def _task(self, seen: Observed, timeline: Timeline) -> tuple[Task, list[str]]:
@@ -572,17 +594,23 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             dates = dates_of(self.holidays)
         patterns = rhythm.patterns
         if not isinstance(self.seasons, str):
-            given = given_seasons(self.seasons, timeline.step)
+            given = given_seasons(self.seasons, timeline.mean_step)
             patterns = {one.name: one.period for one in given if one.name != "year" or one.period < rhythm.reach}
         longest = len(grid.values) / 3
         patterns = {name: period for name, period in patterns.items() if period <= longest}
         return Task(grid, Effects([], timeline, dates), rhythm, block, patterns, self.n_neighbors), notes
 
+    def _labels(self, task: Task, columns: list[str]) -> list[str]:
+        """Names of the effects of further columns, which are none of a season or of a part of the kernel."""
+        seasons = [] if isinstance(self.seasons, str) else list(map(str, self.seasons))
+        patterns = [f"{name} pattern" for name in (*CANDIDATES, *task.patterns)]
+        return column_labels(columns, [*seasons, *patterns, *KERNEL_PARTS])
+
     def _effects(self, task: Task, timeline: Timeline, columns: list[str]) -> tuple[list[Effect], list[str]]:
         """Effects to begin with, and the names of those that stay."""
         if isinstance(self.seasons, str):  # "auto"
             return clock_effects(task.grid, task.rhythm) + column_effects(task.grid, task.rhythm, columns), []
-        given = given_seasons(self.seasons, timeline.step)
+        given = given_seasons(self.seasons, timeline.mean_step)
         effects = clock_effects(task.grid, task.rhythm, [season.name for season in given])
         for season in given:
             if season.name not in ("day", "week", "year"):
@@ -597,15 +625,61 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             return [chosen]
         return list(TARGET_SCALES.values()) if values.min() > 0 else [TARGET_SCALES[None]]
 
-    def _extra(self, series: FittedSeries, X: pd.DataFrame | None, count: int) -> Floats | None:
+    def _with_holidays(self, series: FittedSeries, last: pd.Timestamp, ahead: int = YEARS_AHEAD) -> FittedSeries:
+        """The series with the holidays of its country until some years after a time; those that it has stay."""
+        known = series.effects.holidays
+        if not isinstance(self.holidays, str) or not len(known):
+            return series
+        latest = pd.Timestamp(known[-2:][0]).year  # the last one may be observed in the year after its own
+        if last.year + ahead <= latest:
+            return series
+        try:
+            found = holidays_of(self.holidays, pd.Timestamp(year=latest + 2, month=1, day=1), last)
+        except ValueError as error:  # the package that the model was made with is not here
+            warnings.warn(f"holidays after {latest} are not known: {error}", UserWarning, stacklevel=3)
+            return series
+        later = found[found > known[-1]]
+        return replace(series, effects=replace(series.effects, holidays=np.concatenate([known, later])))
+
+    def _check_scale(self, series: FittedSeries, values: Floats) -> None:
+        """Refuse values that the scale of the model does not have."""
+        try:
+            series.transform.forward(values[np.isfinite(values)])
+        except ValueError as error:
+            if self.target_transform != "auto":
+                raise
+            scale = scale_in_words(scale_name(series.transform))
+            raise ValueError(
+                f"{error} The model chose the {scale} when there were no such values: fit it anew with them, or with "
+                "another target_transform."
+            ) from error
+
+    def _instants(self, series: FittedSeries, index: pd.DatetimeIndex) -> pd.DatetimeIndex:
+        """Time stamps in UTC; those without a zone are times of the clock that `timezone` names."""
+        return series.timeline.instants(index, local=self.timezone is not None)
+
+    def _extra(self, series: FittedSeries, X: pd.DataFrame | None, places: Floats) -> Floats | None:
+        """The further columns at some times in steps (n,), found by their own times if they have any: shape (n, k)."""
         if not series.columns:
             return None
-        if not isinstance(X, pd.DataFrame) or list(map(str, X.columns)) != series.columns or len(X) != count:
+        by_time = isinstance(X, pd.DataFrame) and isinstance(X.index, pd.DatetimeIndex)
+        if (
+            not isinstance(X, pd.DataFrame)
+            or list(map(str, X.columns)) != series.columns
+            or (len(X) != len(places) and not by_time)
+        ):
             raise ValueError(
-                f"X must be a DataFrame of the columns {series.columns} at the {count} steps of the horizon; found "
-                f"{'nothing' if X is None else getattr(X, 'shape', X)}."
+                f"X must be a DataFrame of the columns {series.columns} at the {len(places)} steps of the horizon; "
+                f"found {'nothing' if X is None else getattr(X, 'shape', X)}."
             )
-        return np.asarray(X, dtype=np.float64)
+        values = np.asarray(X, dtype=np.float64)
+        if not by_time:
+            return values
+        rows = series.timeline.rows_at(places, self._instants(series, X.index))
+        if (rows < 0).any():
+            missing = series.timeline.stamps(places[rows < 0][:1])[0]
+            raise ValueError(f"X has no row for {missing}, which is in the horizon.")
+        return np.asarray(values[rows])
 
     def _fitted(self) -> FittedSeries:
         if not hasattr(self, "_series"):

@@ -8,7 +8,8 @@ import pandas as pd
 from scipy.signal import lfilter
 
 from compositegp.backend import Floats, Indices
-from compositegp.forecasting.timeline import Observed, Timeline
+from compositegp.forecasting.observations import Observed
+from compositegp.forecasting.timeline import Timeline
 
 _MOST_LAGS = 672  # known values that a forecast is made from
 _DAY = pd.Timedelta(days=1)

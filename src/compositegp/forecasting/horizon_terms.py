@@ -113,11 +113,12 @@ class Geometry:
         weights = cho_solve(self._factor(k), k[self.outer], check_finite=False)
         return Filter(weights.T, k[0] - (k[self.outer] * weights).sum(axis=0))
 
-    def weights(self, k: Floats, part: Floats) -> Floats:
-        """Weights (m, n) of the past in the forecast of a part of the series, which has covariances `part` by lag."""
+    def weights(self, k: Floats, parts: Sequence[Floats]) -> list[Floats]:
+        """Weights (m, n) of the past in the forecast of each part of the series, which have covariances by lag."""
         if not len(self.lags):
-            return np.zeros((len(self.steps), 0))
-        return np.asarray(cho_solve(self._factor(k), part[self.outer], check_finite=False).T)
+            return [np.zeros((len(self.steps), 0)) for _ in parts]
+        factor = self._factor(k)
+        return [np.asarray(cho_solve(factor, part[self.outer], check_finite=False).T) for part in parts]
 
     def _factor(self, k: Floats) -> tuple[Floats, bool]:
         matrix = k[self.inner]

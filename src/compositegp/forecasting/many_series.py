@@ -15,9 +15,10 @@ from compositegp.backend import Floats
 from compositegp.forecasting.aggregation import aggregate_forecast
 from compositegp.forecasting.backtesting import Backtest, backtest, rows_before
 from compositegp.forecasting.forecaster import CompositeGPForecaster
+from compositegp.forecasting.observations import Observed, observe
 from compositegp.forecasting.shared_learning import Member, common_thetas
 from compositegp.forecasting.target_scales import TARGET_SCALES
-from compositegp.forecasting.timeline import Horizon, Observed, in_utc, observe
+from compositegp.forecasting.timeline import Horizon
 from compositegp.validation import check_count
 
 Report = Callable[[int, int], None]
@@ -93,9 +94,7 @@ class ManySeries:
         self, horizon: Horizon, quantiles: Sequence[float], X: pd.DataFrame | None = None
     ) -> Iterator[tuple[Any, pd.DataFrame | ValueError]]:
         """Forecasts as in `predict`, one series at a time: its name, and its table or what is wrong."""
-        yield from self._each(
-            lambda model, columns: model.predict(horizon, quantiles, columns), horizon, X, self.time_col
-        )
+        yield from self._each(lambda model, columns: model.predict(horizon, quantiles, columns), X, self.time_col)
 
     def aggregate_each(
         self, horizon: Horizon, period: str, quantiles: Sequence[float], X: pd.DataFrame | None = None
@@ -105,12 +104,11 @@ class ManySeries:
         def averages(model: CompositeGPForecaster, columns: pd.DataFrame | None) -> pd.DataFrame:
             return aggregate_forecast(model, horizon, period, quantiles, columns)
 
-        yield from self._each(averages, horizon, X, period)
+        yield from self._each(averages, X, period)
 
     def _each(
         self,
         make: Callable[[CompositeGPForecaster, pd.DataFrame | None], pd.DataFrame],
-        horizon: Horizon,
         X: pd.DataFrame | None,
         time_col: str,
     ) -> Iterator[tuple[Any, pd.DataFrame | ValueError]]:
@@ -118,7 +116,7 @@ class ManySeries:
         future = {} if X is None else dict(iter(X.groupby(self.id_col, sort=False)))
         for name, model in self.models.items():
             try:
-                table = make(model, self._future(model, future.get(name), horizon))
+                table = make(model, self._future(model, future.get(name)))
             except ValueError as error:
                 yield name, error
                 continue
@@ -127,22 +125,14 @@ class ManySeries:
             table.insert(0, self.id_col, name)
             yield name, table
 
-    def _future(
-        self, model: CompositeGPForecaster, given: pd.DataFrame | None, horizon: Horizon
-    ) -> pd.DataFrame | None:
-        """The further columns over the horizon of a series, by their times."""
+    def _future(self, model: CompositeGPForecaster, given: pd.DataFrame | None) -> pd.DataFrame | None:
+        """The further columns of a series with their times."""
         columns = list(model.observations_.columns[1:])
         if not columns:
             return None
-        timeline = model.timeline_
-        start = timeline.places(in_utc(pd.DatetimeIndex([model.last_])))[0]
-        wanted = in_utc(timeline.stamps(start + 1.0 + np.arange(timeline.steps(horizon))))
-        table = pd.DataFrame(columns=columns) if given is None else given[columns]
-        table = table.set_axis(in_utc(pd.DatetimeIndex([] if given is None else given[self.time_col])))
-        missing = ~wanted.isin(table.index)
-        if missing.any():
-            raise ValueError(f"X has no row for {wanted[missing][0]}, which is in the horizon.")
-        return table[~table.index.duplicated()].loc[wanted]
+        if given is None:
+            return pd.DataFrame(columns=columns, index=pd.DatetimeIndex([], tz=model.timeline_.zone))
+        return given[columns].set_axis(pd.DatetimeIndex(given[self.time_col]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +197,8 @@ def fit_many(
     n_jobs : int, optional
         Number of processes, as in joblib.
     report : callable
-        Called with the number of series done, and the number of all.
+        Called with the number of steps done, and the number of all: each series counts when it is fitted and, with
+        `share`, when it was offered the kernel that it shares.
 
     Returns
     -------
@@ -254,8 +245,7 @@ def backtest_many(
     refit_every : int, optional
         Each series learns everything anew after as many horizons, from its own values alone; never by default.
     report : callable
-        Called with the number of series done, and the number of all; each counts when it is fitted and when it is
-        scored.
+        As in `fit_many`; each series also counts when it is scored.
 
     Returns
     -------
@@ -282,7 +272,8 @@ def backtest_many(
             before[name] = seen.take(rows_before(forecaster, seen, horizon, n_origins))
         except ValueError as error:
             failures[name] = str(error)
-    total = 2 * len(before)
+    learned = _n_stages(share) * len(before)
+    total = learned + len(before)
     model: CompositeGPForecaster = clone(forecaster).set_params(horizon=horizon)
     models, _ = _fit(model, before, failures, share, n_jobs, lambda done, _: report(done, total))
     work = (
@@ -290,7 +281,7 @@ def backtest_many(
         for name, model in models.items()
     )
     found: dict[Any, Backtest] = {}
-    for name, (result, reason) in _in_order(models, work, n_jobs, report, len(before), total):
+    for name, (result, reason) in _in_order(models, work, n_jobs, report, learned, total):
         if reason is None:
             found[name] = result
         else:
@@ -318,7 +309,7 @@ def split_series(
         extra = part[columns].set_axis(index) if columns else None
         values = pd.Series(part[target_col].to_numpy(), index=index)
         try:
-            series[name] = observe(values, extra, duplicates=forecaster.duplicates)
+            series[name] = observe(values, extra, duplicates=forecaster.duplicates, zone=forecaster.timezone)
         except ValueError as error:
             failures[name] = str(error)
     if not series and not failures:
@@ -336,9 +327,10 @@ def _fit(
 ) -> tuple[dict[Any, CompositeGPForecaster], int]:
     """Models of all series, and the number of those that took something from others; `failures` gets the rest."""
     single = clone(forecaster).set_params(n_jobs=1)
+    total = _n_stages(share) * len(series)
     work = (delayed(_attempt)(clone(single).fit, seen) for seen in series.values())
     models: dict[Any, CompositeGPForecaster] = {}
-    for name, (model, error) in _in_order(series, work, n_jobs, report, 0, len(series)):
+    for name, (model, error) in _in_order(series, work, n_jobs, report, 0, total):
         if error is None:
             models[name] = model
         else:
@@ -348,10 +340,16 @@ def _fit(
     changed = _shared_thetas(models, series)
     work = (delayed(_attempt)(_shared, models[name], series[name], theta) for name, theta in changed.items())
     n_shared = 0
-    for name, (model, error) in _in_order(changed, work, n_jobs, lambda done, total: None, 0, 0):
+    for name, (model, error) in _in_order(changed, work, n_jobs, report, total - len(changed), total):
         if error is None and model is not None:  # otherwise it keeps its own
             models[name], n_shared = model, n_shared + 1
+    report(total, total)
     return models, n_shared
+
+
+def _n_stages(share: bool) -> int:
+    """How often a series counts until its model is there: when it is fitted, and when it was offered what is shared."""
+    return 2 if share else 1
 
 
 def _shared(model: CompositeGPForecaster, seen: Observed, theta: Floats) -> CompositeGPForecaster | None:
@@ -381,7 +379,7 @@ def _shared_thetas(models: dict[Any, CompositeGPForecaster], series: dict[Any, O
 
 
 def _member(model: CompositeGPForecaster) -> Member:
-    values = TARGET_SCALES[model.target_transform_].forward(model.observations_["value"].to_numpy())
+    values = TARGET_SCALES[model.target_transform_].forward(model.observations_.iloc[:, 0].to_numpy())
     return Member(model.kernel_, max(float(np.std(values)), 1e-150), model.windows_)
 
 

@@ -40,6 +40,7 @@ def given_seasons(periods: Iterable[str | pd.Timedelta], step: pd.Timedelta) -> 
     ----------
     periods : list of str or pandas Timedelta
     step : pandas Timedelta
+        Time that passes in a step on average.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def given_seasons(periods: Iterable[str | pd.Timedelta], step: pd.Timedelta) -> 
     [Season(name='12h', period=12.0), Season(name='week', period=168.0)]
     """
     seasons = []
-    for period in periods:
+    for period in dict.fromkeys(periods):
         length = CANDIDATES.get(period) if isinstance(period, str) else None
         try:
             length = pd.Timedelta(period) if length is None else length

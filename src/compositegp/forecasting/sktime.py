@@ -120,8 +120,12 @@ class SktimeForecaster(BaseForecaster):  # type: ignore[misc]
             return index, self.model_.predict_distribution(wanted, joint=False), np.arange(len(wanted))
         given = _columns(X)
         assert given is not None
-        places = self.model_.timeline_.places
-        later = given[np.round(places(_utc(given.index))) > np.round(places(_utc(self._last)))[0]]
+        timeline, local = self.model_.timeline_, self.timezone is not None
+
+        def steps(index: pd.DatetimeIndex) -> np.ndarray:
+            return np.round(timeline.places(timeline.instants(index, local=local)))
+
+        later = given[steps(given.index) > steps(self._last)[0]]
         later = later[~later.index.duplicated()]
         found = self.model_.predict_distribution(later.index, later, joint=False)
         rows = later.index.get_indexer(wanted)
@@ -138,10 +142,6 @@ class SktimeForecaster(BaseForecaster):  # type: ignore[misc]
         """Parameters by which sktime's own tests make forecasters."""
         cheap: dict[str, Any] = {"target_transform": None, "seasons": [], "search": False}
         return [{**cheap, "n_neighbors": 12}, {**cheap, "n_neighbors": 8, "horizon": 3}]
-
-
-def _utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
-    return index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
 
 
 def _times(index: pd.Index) -> pd.DatetimeIndex:

@@ -1,19 +1,17 @@
-"""Time stamps as numbers of steps, and the observed values of a series."""
+"""Time stamps as numbers of steps."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from compositegp.backend import Booleans, Floats, Indices
+from compositegp.backend import Floats, Indices
+from compositegp.forecasting.local_times import in_utc, in_zone
 
-DUPLICATES = ("error", "mean", "last")
 _COMMON = 0.3  # a time difference that is this part of all differences is the step of the series
 _MONTH = pd.Timedelta(days=365.25 / 12)
-_GAP = 1.5  # steps between two observations from which there is a gap
 _LONGEST_GAP_STEPS, _LONGEST_GAP = 1000, pd.Timedelta(days=30)  # the longer is how far ahead an observation may be
 
 Horizon: TypeAlias = int | str | pd.Timedelta
@@ -58,6 +56,11 @@ class Timeline:
         """How far an observation may be ahead of the one before it: 30 days, or 1000 steps if they are longer."""
         return max(_LONGEST_GAP, _LONGEST_GAP_STEPS * self.step)
 
+    @property
+    def mean_step(self) -> pd.Timedelta:
+        """Time that passes in a step on average: five business days are a week."""
+        return 7 * self.step / 5 if self.unit == "business day" else self.step
+
     @classmethod
     def of(cls, stamps: pd.DatetimeIndex, zone: str | None) -> "Timeline":
         """The timeline of sorted time stamps: the step is their most common difference."""
@@ -65,7 +68,7 @@ class Timeline:
             raise ValueError(
                 f"the series has {len(stamps)} observed value(s), too few to find its time step. Give at least three."
             )
-        step = pd.Timedelta(_step(stamps), unit=stamps.unit)
+        step = pd.Timedelta(usual_step(stamps), unit=stamps.unit)
         local = stamps.tz_convert(zone or "UTC")
         if step >= pd.Timedelta(days=28):
             months = round(step / _MONTH)
@@ -118,6 +121,56 @@ class Timeline:
             return index
         return index.tz_localize(self.zone, ambiguous=np.ones(len(index), bool), nonexistent="shift_forward")
 
+    def instants(self, index: pd.DatetimeIndex, *, local: bool = False) -> pd.DatetimeIndex:
+        """Time stamps in UTC.
+
+        Parameters
+        ----------
+        index : pandas DatetimeIndex
+            With a zone if the series has one, and else without.
+        local : bool
+            Time stamps without a zone may also be times of the clock of the series.
+        """
+        if index.tz is None and self.zone is not None and local:
+            return in_utc(in_zone(index, self.zone, whole_days=self.unit != "time"))
+        self.check_zone(index.tz is not None)
+        return in_utc(index)
+
+    def check_zone(self, is_there: bool) -> None:
+        """Raise a ValueError if times with a zone meet a series without one, or the other way round."""
+        if is_there and self.zone is None:
+            raise ValueError(
+                "the times have a time zone, and those of the series have none. Use tz_localize(None)."
+            )
+        if not is_there and self.zone is not None:
+            raise ValueError(
+                f"the times have no time zone, and those of the series are in {self.zone}. Give them theirs by "
+                "tz_localize."
+            )
+
+    def rows_at(self, places: Floats, stamps: pd.DatetimeIndex) -> Indices:
+        """Rows of time stamps in UTC (n,) that are nearest to some steps, within half of one: shape (m,); −1 is none.
+
+        Examples
+        --------
+        >>> stamps = pd.date_range("2024", periods=4, freq="h", tz="UTC")
+        >>> Timeline.of(stamps, None).rows_at(np.array([2.0, 9.0]), stamps[::-1])
+        array([ 1, -1])
+        """
+        if not len(stamps):
+            return np.full(len(places), -1)
+        steps = np.round(self.places(stamps))
+        away = np.abs((stamps - in_utc(self.stamps(steps))) / self.mean_step)
+        order = np.argsort(away, kind="stable")
+        order = order[away[order] <= 0.5]
+        found, first = np.unique(steps[order], return_index=True)
+        at = np.searchsorted(found, np.round(places))
+        there = at < len(found)
+        there[there] = found[at[there]] == np.round(places)[there]
+        rows = np.full(len(places), -1)
+        rows[there] = order[first[at[there]]]
+        return rows
+
     def steps(self, duration: Horizon) -> int:
         """A duration ("24h", a Timedelta, or a number of steps) in whole steps."""
         if isinstance(duration, str) and duration.strip().removeprefix("-").isdigit():
@@ -167,197 +220,7 @@ class Timeline:
         return (stamps if self.zone is None else stamps.tz_convert(self.zone)).tz_localize(None)
 
 
-@dataclass(frozen=True, eq=False)
-class Observed:
-    """The observed values of a series, in order of time.
-
-    Attributes
-    ----------
-    stamps : DatetimeIndex
-        In UTC, no two alike.
-    values : array of shape (n,)
-    extra : array of shape (n, k)
-        Further columns.
-    columns : list of str
-        Their names.
-    zone : str or None
-        Time zone of the series, if it has one.
-    notes : list of str
-        What a user should know about the series: gaps, missing values, duplicates.
-
-    Examples
-    --------
-    >>> seen = observe(pd.Series([1.0, np.nan, 3.0, 4.0], pd.date_range("2024", periods=4, freq="h")))
-    >>> len(seen), seen.notes[0], seen.take(seen.values > 2).values
-    (3, '1 of 4 values are missing', array([3., 4.]))
-    """
-
-    stamps: pd.DatetimeIndex
-    values: Floats
-    extra: Floats
-    columns: list[str]
-    zone: str | None
-    notes: list[str]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """How its time is counted."""
-        return Timeline.of(self.stamps, self.zone)
-
-    def take(self, rows: Indices | Booleans | slice) -> "Observed":
-        """Some of the observations, in order of time."""
-        return replace(self, stamps=self.stamps[rows], values=self.values[rows], extra=self.extra[rows])
-
-
-def observe(
-    series: pd.Series | pd.DataFrame | Observed,
-    extra: pd.DataFrame | None = None,
-    *,
-    duplicates: str = "error",
-    gaps: bool = True,
-) -> Observed:
-    """Check a series and take its observed values.
-
-    Parameters
-    ----------
-    series : pandas Series with a DatetimeIndex, DataFrame of one column, or Observed
-        An `Observed` was checked before and is returned as it is.
-    extra : pandas DataFrame with the same index, optional
-    duplicates : {"error", "mean", "last"}
-        What to do with time stamps that occur more than once.
-    gaps : bool
-        Look for gaps and note them.
-
-    Returns
-    -------
-    Observed
-
-    Examples
-    --------
-    >>> seen = observe(pd.Series([3.0, 1.0], pd.to_datetime(["2024-01-02", "2024-01-01"])))
-    >>> seen.values
-    array([1., 3.])
-    """
-    if isinstance(series, Observed):
-        if extra is not None:
-            raise ValueError("X is not needed with a series that observe has checked: give it to observe.")
-        return series
-    if duplicates not in DUPLICATES:
-        raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}; found {duplicates!r}.")
-    if isinstance(series, pd.DataFrame) and series.shape[1] == 1:
-        series = series.iloc[:, 0]
-    if not isinstance(series, pd.Series) or not isinstance(series.index, pd.DatetimeIndex):
-        raise ValueError(
-            f"the series must be a pandas Series with a DatetimeIndex; found {type(series).__name__}. Use "
-            "pandas.Series(values, index=pandas.to_datetime(times))."
-        )
-    numbers = pd.to_numeric(series, errors="coerce").astype(float)
-    text = series[numbers.isna() & series.notna()]
-    if len(text):
-        raise ValueError(
-            f"the series has {len(text)} value(s) that are no numbers, the first {text.iloc[0]!r} at "
-            f"{text.index[0]}. Correct them, or mark them as not observed (NaN)."
-        )
-    frame = pd.DataFrame({"value": numbers})
-    if extra is not None:
-        if not isinstance(extra, pd.DataFrame) or not extra.index.equals(series.index):
-            raise ValueError("the extra columns must be a pandas DataFrame with the same index as the series.")
-        frame = pd.concat([frame, extra.astype(float)], axis=1)
-    frame.index = in_utc(series.index)
-    notes = []
-    missing = ~np.isfinite(frame["value"]) | frame.index.isna()
-    if missing.any():
-        notes.append(f"{int(missing.sum())} of {len(frame)} values are missing")
-        frame = frame[~missing]
-    if not len(frame):
-        raise ValueError("the series has no observed value. Check the target column.")
-    frame, note = _without_duplicates(frame, duplicates)
-    notes += note
-    if gaps and len(frame) > 2:
-        notes += _gaps(frame.index)
-    values = frame.to_numpy(dtype=np.float64)
-    columns = [] if extra is None else [str(name) for name in extra.columns]
-    return Observed(frame.index, values[:, 0].copy(), values[:, 1:].copy(), columns, zone_of(series.index), notes)
-
-
-def in_utc(index: pd.DatetimeIndex) -> pd.DatetimeIndex:
-    """Time stamps in UTC; those without a zone are taken as UTC.
-
-    Parameters
-    ----------
-    index : pandas DatetimeIndex
-
-    Returns
-    -------
-    pandas DatetimeIndex
-
-    Examples
-    --------
-    >>> str(in_utc(pd.DatetimeIndex(["2024-07-01 12:00"], tz="Europe/Stockholm"))[0])
-    '2024-07-01 10:00:00+00:00'
-    """
-    return index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
-
-
-def zone_of(index: pd.DatetimeIndex) -> str | None:
-    """The time zone of time stamps: a name by which it can be found again, or else its offset from UTC.
-
-    Parameters
-    ----------
-    index : pandas DatetimeIndex
-
-    Returns
-    -------
-    str or None
-
-    Examples
-    --------
-    >>> zone_of(pd.DatetimeIndex(["2024-07-01"], tz="Europe/Stockholm"))
-    'Europe/Stockholm'
-    """
-    if index.tz is None:
-        return None
-    name = str(index.tz)
-    try:
-        pd.Timestamp(0, tz=name)
-    except Exception:  # the zone has no name that pandas finds
-        offset = index[-1].utcoffset()
-        minutes = round(offset.total_seconds() / 60)
-        return f"UTC{'+' if minutes >= 0 else '-'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"
-    return name
-
-
-def _without_duplicates(frame: pd.DataFrame, duplicates: str) -> tuple[pd.DataFrame, list[str]]:
-    frame = frame.sort_index(kind="stable")
-    twice = frame.index.duplicated(keep=False)
-    if not twice.any():
-        return frame, []
-    count, first = int(frame.index.duplicated().sum()), frame.index[twice][0]
-    if duplicates == "error":
-        raise ValueError(
-            f"{count} time stamp(s) occur more than once, the first {first}. Drop them, or choose how to merge them: "
-            "duplicates='mean' or 'last' (--duplicates on the command line)."
-        )
-    grouped = frame.groupby(level=0)
-    return (grouped.mean() if duplicates == "mean" else grouped.last()), [
-        f"{count} duplicates were merged ({duplicates})"
-    ]
-
-
-def _gaps(index: pd.DatetimeIndex) -> list[str]:
-    differences, step = np.diff(index.asi8), _step(index)
-    holes = differences[differences > _GAP * step]
-    if not len(holes):
-        return []
-    lost = int(np.round(holes / step - 1).sum())
-    longest = pd.Timedelta(int(holes.max()), unit=index.unit)
-    return [f"{len(holes)} gaps, {lost} steps in all, the longest {longest}"]
-
-
-def _step(stamps: pd.DatetimeIndex) -> int:
+def usual_step(stamps: pd.DatetimeIndex) -> int:
     """The most common difference of sorted time stamps; the median difference where no difference is common."""
     differences = np.diff(stamps.asi8)
     values, counts = np.unique(differences, return_counts=True)
