@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 import pandas as pd
+import pytest
 from browser import dump_probed_page
 
 from compositegp.cli.many_report import SeriesResults, render_many_report
@@ -45,12 +46,22 @@ def test_every_series_has_a_row_an_option_and_a_section():
     assert "no gaps, no duplicates, no missing values" in page
 
 
+def test_pictures_are_interactive_on_a_screen_and_static_in_print():
+    pytest.importorskip("plotly", reason="no plotly: pip install 'compositegp[report]'")
+    page = page_of("north", "south")
+    assert page.count('<img class="static"') == 4  # a forecast and a backtest each
+    assert page.count('<div class="interactive"') == 4
+    assert "@media print { .interactive { display: none; } }" in page
+    assert "@media screen { .static { display: none; } }" in page
+
+
 def test_without_plotly_the_pictures_are_static(monkeypatch):
     monkeypatch.setattr("compositegp.cli.many_report.find_spec", lambda name: None)
     page = page_of("north", "south")
     assert page.count("data:image/png;base64,") == 4  # a forecast and a backtest each
     assert "const figures = [];" in page
     assert 'class="interactive"' not in page
+    assert "@media screen" not in page
 
 
 def test_a_series_is_chosen_by_a_click_in_a_browser(tmp_path):

@@ -38,7 +38,8 @@ class SeriesResults(NamedTuple):
 def render_many_report(title: str, overview: pd.DataFrame, results: Sequence[SeriesResults], failures: Any) -> str:
     """Render the page of `forecast --series --report`.
 
-    Pictures are interactive where Plotly is installed, and drawn when a series is chosen; otherwise they are static.
+    Pictures are static in print. On a screen they are interactive where Plotly is installed, and drawn when a series is
+    chosen.
 
     Parameters
     ----------
@@ -59,20 +60,18 @@ def render_many_report(title: str, overview: pd.DataFrame, results: Sequence[Ser
         "many.html",
         title=title,
         overview=HtmlTable.of(overview, str(overview.index.name)),
-        series=[_content(one, interactive) for one in results],
+        series=[_content(one) for one in results],
         figures=in_script([_figures(one) for one in results] if interactive else []),
         plotly=plotly_code() if interactive else None,
         failures=[f"{name}: {reason}" for name, reason in failures.items()],
     )
 
 
-def _content(one: SeriesResults, interactive: bool) -> dict[str, Any]:
+def _content(one: SeriesResults) -> dict[str, Any]:
     """The text, tables and static pictures of a series as the template takes them."""
-    pictures = {}
-    if not interactive:
-        pictures["forecast"] = encoded(draw_forecast(one.history, one.forecast, str(one.history.name)))
-        if one.errors is not None:
-            pictures["backtest"] = encoded(draw_backtest(one.errors))
+    pictures = {"forecast": encoded(draw_forecast(one.history, one.forecast, str(one.history.name)))}
+    if one.errors is not None:
+        pictures["backtest"] = encoded(draw_backtest(one.errors))
     return {
         "name": one.name,
         "pictures": pictures,
