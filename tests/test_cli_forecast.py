@@ -1,6 +1,7 @@
 """The verb forecast: tables, pages and pictures, files of every kind, good and bad."""
 
 import contextlib
+import functools
 import gzip
 import importlib.util
 import json
@@ -127,6 +128,37 @@ class TestForecast:
         done = command("forecast", tmp_path / "past.csv", *options, "--future", tmp_path / "short.csv")
         assert done.code == 1
         assert "has no row for" in done.error
+
+
+def test_the_cost_is_that_of_dense_algebra_with_further_columns_too(tmp_path, monkeypatch):
+    """Of a forecast from six observations with much noise; the effect of the column is the same in either."""
+    few = functools.partial(CompositeGPForecaster, n_neighbors=6)
+    monkeypatch.setattr("compositegp.forecasting.CompositeGPForecaster", few)
+    rng, n, steps = np.random.default_rng(1), 24 * 9, 12
+    table = rows(n + steps)
+    table["heat"] = rng.normal(size=n + steps)
+    slow = np.convolve(rng.normal(size=n + steps + 23), np.ones(24), "valid")  # over a day
+    table["value"] += 5 * table["heat"] + slow + 5 * rng.normal(size=n + steps)
+    table[:n].to_csv(tmp_path / "past.csv", index=False)
+    table[n:][["time", "heat"]].to_csv(tmp_path / "future.csv", index=False)
+    options = [*SERIES[:4], "--horizon", steps, "--extra", "heat", "--future", tmp_path / "future.csv", "--json"]
+    options += ["--transform", "none", "--no-search", "--save", tmp_path / "model.cgp", "--out", tmp_path / "out"]
+    done = command("forecast", tmp_path / "past.csv", *options)
+    assert done.code == 0, done.err
+    cost = json.loads(done.out)["cost"]
+    words = r"the latest (\d+) observations.* error is ([\d.]+)% higher .* on (\d+) observations, with the same eff"
+    found = re.search(words, cost).groups()
+    model = CompositeGPForecaster.load(tmp_path / "model.cgp")
+    used = ((model.observations_.index - table["time"][0]) / pd.Timedelta("1h")).to_numpy().astype(int)
+    kernel, X, Z = model.kernel_, np.arange(float(n))[:, None], n + np.arange(float(steps))[:, None]
+    S, S_yz = kernel(X), kernel(X, Z)
+    exact, ours = np.linalg.solve(S, S_yz), np.zeros((n, steps))
+    ours[used] = np.linalg.solve(S[np.ix_(used, used)], S_yz[used])
+    errors = [np.diag(kernel(Z, Z) - 2 * w.T @ S_yz + w.T @ S @ w).mean() for w in (ours, exact)]
+    excess = 100 * (errors[0] / errors[1] - 1)
+    assert excess > 0.1
+    assert float(found[1]) == pytest.approx(excess, abs=0.0051)
+    assert (int(found[0]), int(found[2])) == (len(used), n)
 
 
 def without_plotly(page):
