@@ -1,9 +1,8 @@
 """compositegp forecast: the next values of a time series, with error bars."""
 
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -19,7 +18,7 @@ from compositegp.cli.options import (
     TimeColumn,
     TimePattern,
 )
-from compositegp.cli.output import CommandError, Output, UsageError, note, require_packages
+from compositegp.cli.output import CommandError, UsageError, note, require_packages
 from compositegp.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -40,19 +39,6 @@ _BYTES_OF_A_STEP = 4000  # of a forecast: its numbers and those of its parts, an
 _LAST_YEAR = 9998  # pictures and calendars end with the year 9999
 _COMPARED_STEPS = 200  # steps of the horizon at which a forecast is compared, evenly spaced
 _COMPARED = 3000  # latest observations of the exact Gaussian process that a forecast is compared with
-
-
-class _Results(NamedTuple):
-    """What a forecast consists of; the fields are also what the HTML page takes."""
-
-    forecast: "pd.DataFrame"
-    scores: "pd.DataFrame | None"
-    model: list[str]
-    notes: list[str]
-    cost: str
-    averages: "pd.DataFrame | None" = None
-    parts: "pd.DataFrame | None" = None
-    errors: "pd.DataFrame | None" = None
 
 
 def run(
@@ -153,6 +139,7 @@ def run(
         raise UsageError("--refit-every is for --backtest.")
     import numpy as np
 
+    from compositegp.cli.forecast_output import ForecastResults, print_forecast, write_forecast
     from compositegp.cli.resources import check_model_file, check_output_folder, saving
     from compositegp.cli.series_files import read_future_columns, read_series
     from compositegp.cli.text_format import TextFormat
@@ -211,7 +198,7 @@ def run(
     averages = (
         None if aggregate is None else aggregate_forecast(model, horizon, aggregate, quantiles, future_columns)
     )
-    results = _Results(
+    results = ForecastResults(
         forecast,
         None if scored is None else scored.scores,
         model.describe(),
@@ -221,7 +208,7 @@ def run(
         model.parts(horizon, future_columns).table,
         None if scored is None else scored.forecasts,
     )
-    files = _write(results, read.values, f"{target}: the next {horizon}" if report else None, out)
+    files = write_forecast(results, read.values, f"{target}: the next {horizon}" if report else None, out)
     if save is not None:
         files["model"] = save
         with saving(save):
@@ -234,7 +221,7 @@ def run(
                 day_first=read.time_format.day_first,
                 **asdict(read.text_format),
             )
-    _print(results, files, as_json)
+    print_forecast(results, files, as_json)
 
 
 def _check_horizon(steps: int, timeline: "Timeline", stamps: "pd.DatetimeIndex") -> None:
@@ -293,57 +280,3 @@ def _cost(model: "CompositeGPForecaster", timeline: "Timeline", stamps: "pd.Date
         f"Made from the latest {n_latest} observations. Under the model, its mean squared error is {excess:.2%} higher "
         f"than that of the exact Gaussian process on {len(X)} observations, with the same effects."
     )
-
-
-def _write(results: _Results, history: "pd.Series", title: str | None, out: Path) -> dict[str, Path]:
-    """Write the table, the picture and, if it has a title, the HTML page; return the files by their names."""
-    from compositegp.cli.report import render_report
-    from compositegp.forecasting import in_zone
-    from compositegp.plotting import draw_forecast, draw_parts
-    from compositegp.storage import write_atomically
-
-    files = {"table": out / "forecast.csv", "picture": out / "forecast.png"}
-    if results.averages is not None:
-        files["averages"] = out / f"forecast_by_{results.averages.index.name}.csv"
-        write_atomically(files["averages"], results.averages.to_csv(float_format="%.10g").encode())
-    write_atomically(files["table"], results.forecast.to_csv(float_format="%.10g").encode())
-    zone = results.forecast.index.tz
-    shown = history if zone is None else history.set_axis(in_zone(history.index, str(zone)))
-    picture = draw_forecast(shown, results.forecast, str(history.name))
-    write_atomically(files["picture"], picture)
-    if results.parts is not None:
-        files["parts"] = out / "forecast_parts.png"
-        write_atomically(files["parts"], draw_parts(results.parts, str(history.name)))
-    if title is not None:
-        if find_spec("plotly") is None:
-            note("the pictures of the page are static; pip install 'compositegp[report]' makes them interactive")
-        files["report"] = out / "report.html"
-        write_atomically(
-            files["report"], render_report(title, picture=picture, history=shown, **results._asdict()).encode()
-        )
-    return files
-
-
-def _print(results: _Results, files: dict[str, Path], as_json: bool) -> None:
-    """Print the results for people or for programs."""
-    with Output(as_json) as output:
-        output.frame(results.forecast, results.forecast.index.name)
-        if results.averages is not None:
-            output.line(f"\naverages by {results.averages.index.name}:")
-            output.frame(results.averages, results.averages.index.name)
-            output.result("averages", results.averages)
-        output.line("\n" + "\n".join(results.model))
-        output.line("\n" + results.cost)
-        if results.scores is not None:
-            output.line()
-            output.frame(results.scores, "backtest")
-            scores = {name: row.dropna().to_dict() for name, row in results.scores.iterrows()}
-            output.result("backtest", scores)
-        output.line()
-        for name, path in files.items():
-            output.line(f"{name}: {path}")
-        output.result("forecast", results.forecast)
-        output.result("model", results.model)
-        output.result("notes", results.notes)
-        output.result("cost", results.cost)
-        output.result("files", {name: str(path) for name, path in files.items()})

@@ -1,29 +1,20 @@
 """Backtests: scores of the forecasts that could have been made in the past."""
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
-from compositegp.backend import Booleans, Floats, blas_threads_for
-from compositegp.forecasting.decomposition import continue_decomposition
+from compositegp.backend import blas_threads_for
 from compositegp.forecasting.forecaster import CompositeGPForecaster
-from compositegp.forecasting.grid import Rhythm, on_grid
 from compositegp.forecasting.observations import Observed, observe
-from compositegp.forecasting.seasons import given_seasons
-from compositegp.forecasting.timeline import Horizon, Timeline
-from compositegp.predictive import PredictiveDistribution, point_scores
-from compositegp.validation import check_count
+from compositegp.forecasting.rolling_forecasts import rolling_forecasts
+from compositegp.forecasting.simple_forecasts import simple_forecasts
+from compositegp.forecasting.timeline import Horizon
+from compositegp.predictive import point_scores
 
-_FEWEST_HORIZONS, _FEWEST_OBSERVATIONS = 2, 20  # a model is learned from at least these
-_SHORT, _MOST_REFITS = 1_000, 12  # values of a series that is learned anew, and how often at most
 _SMALLEST = float(np.finfo(np.float64).tiny)  # of the values that a logarithm has
-_FEWEST_PERIODS, _MOST_PERIODS = 2, 8  # that a seasonal naive forecast needs, and looks back over
-_LONGEST_YEAR = 100  # steps of a year whose values are what a seasonal naive forecast takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +122,7 @@ def backtest(
     """
     seen = observe(y, X, duplicates=forecaster.duplicates, zone=forecaster.timezone)
     rows = []
-    for made in _rolling(forecaster, seen, horizon, n_origins, refit_every, report, fitted=fitted):
+    for made in rolling_forecasts(forecaster, seen, horizon, n_origins, refit_every, report, fitted=fitted):
         found, now, values = made.found, made.now, seen.values[made.now]
         # A forecast on a scale of positive values has nothing below them, and its CRPS is |y − y₀| + that of y₀ there.
         inside = values if made.model.takes(values) else np.maximum(values, _SMALLEST)
@@ -143,22 +134,8 @@ def backtest(
             **{f"q{level:g}": found.quantile(level) for level in (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)},
             "CRPS": found.crps(inside) + (inside - values),
             "PIT": found.cdf(inside) * (values >= np.minimum(inside, 0.0)),
-            "persistence": np.full(int(now.sum()), seen.values[made.places < made.start][-1]),
+            **simple_forecasts(forecaster, seen, made),
         }
-        periods = _periods(forecaster, made.model.timeline_)
-        known = made.start - made.places[0]
-        fitting = [
-            period
-            for name, period in periods.items()
-            if _FEWEST_PERIODS * period <= known and (name != "year" or period < _LONGEST_YEAR)
-        ]
-        if fitting:
-            table["seasonal naive"] = _a_season_ago(
-                made.places, seen.values, made.places[now], made.start, max(fitting)
-            )
-        continued = _continued(forecaster, seen, made, list(periods.values()))
-        if continued is not None:
-            table["decomposition"] = continued
         index = made.model.timeline_.stamps(np.round(made.places[now]))
         rows.append(pd.DataFrame(table, index=index))
     forecasts = pd.concat(rows)
@@ -221,7 +198,7 @@ def cross_validation(
         extra = part[columns].set_axis(index) if columns else None
         values = pd.Series(part[target_col].to_numpy(), index=index)
         seen = observe(values, extra, duplicates=forecaster.duplicates, zone=forecaster.timezone)
-        for made in _rolling(forecaster, seen, horizon, n_windows, refit_every, lambda done, total: None):
+        for made in rolling_forecasts(forecaster, seen, horizon, n_windows, refit_every, lambda done, total: None):
             table = {
                 id_col: name,
                 time_col: made.model.timeline_.stamps(np.round(made.places[made.now])),
@@ -232,123 +209,6 @@ def cross_validation(
             table |= {f"q{float(level):g}": made.found.quantile(float(level)) for level in quantiles}
             tables.append(pd.DataFrame(table))
     return pd.concat(tables, ignore_index=True)
-
-
-def rows_before(forecaster: CompositeGPForecaster, seen: Observed, horizon: Horizon, n_origins: int) -> Booleans:
-    """Which observations are before the last horizons of a series: those that a backtest learns from.
-
-    Parameters
-    ----------
-    forecaster : CompositeGPForecaster
-    seen : Observed
-    horizon : int, str or Timedelta
-    n_origins : int
-        Number of horizons.
-
-    Returns
-    -------
-    boolean array of shape (n,)
-    """
-    check_count(n_origins, "n_origins")
-    steps, places, starts = _origins(forecaster, seen, horizon, n_origins)
-    before = places < starts[0] - 0.5
-    if before.sum() < min(max(_FEWEST_HORIZONS * steps, _FEWEST_OBSERVATIONS), 8 * steps):
-        raise ValueError(
-            f"a backtest of {n_origins} horizon(s) leaves {int(before.sum())} observation(s) to learn from, too few. "
-            "Ask for fewer, or a shorter horizon."
-        )
-    return np.asarray(before)
-
-
-class _Made(NamedTuple):
-    """A forecast of the past, and the model that made it."""
-
-    model: CompositeGPForecaster
-    found: PredictiveDistribution
-    places: Floats
-    now: Booleans
-    start: float
-
-
-def _rolling(
-    forecaster: CompositeGPForecaster,
-    seen: Observed,
-    horizon: Horizon,
-    n_origins: int,
-    refit_every: int | str | None,
-    report: Callable[[int, int], None],
-    *,
-    fitted: bool = False,
-) -> Iterator[_Made]:
-    """Forecasts of the last horizons; the model has not yet taken in what it forecasts."""
-    if isinstance(refit_every, str) and refit_every != "auto":
-        raise ValueError(f"refit_every must be a number of horizons, 'auto' or None; found {refit_every!r}.")
-    if refit_every is not None and not isinstance(refit_every, str):
-        check_count(refit_every, "refit_every")
-    before = rows_before(forecaster, seen, horizon, n_origins)
-    if isinstance(refit_every, str):
-        refit_every = -(-n_origins // _MOST_REFITS) if before.sum() <= _SHORT and not fitted else None
-    if fitted:
-        model = copy.copy(forecaster)
-    else:
-        model = clone(forecaster).set_params(horizon=horizon)
-        model.fit(seen.take(before))
-    steps, places, starts = _origins(forecaster, seen, horizon, n_origins)
-    for number, start in enumerate(starts):
-        now = (places >= start - 0.5) & (places < start + steps - 0.5)
-        if refit_every and number and number % refit_every == 0:
-            model.fit(seen.take(places < start - 0.5))
-        if now.any():
-            extra = pd.DataFrame(seen.extra[now], columns=seen.columns) if seen.columns else None
-            found = model.predict_distribution(seen.times[now], extra, joint=False)
-            yield _Made(model, found, places, now, float(start))
-            if forecaster.target_transform == "auto" and not model.takes(seen.values[now]):
-                # The scale was chosen when there were no such values: it is chosen anew, as a user would.
-                model.fit(seen.take(places < start + steps - 0.5))
-            else:
-                model.update(seen.take(now), late="skip", max_gap=pd.Timedelta.max)
-        report(number + 1, n_origins)
-
-
-def _origins(
-    forecaster: CompositeGPForecaster, seen: Observed, horizon: Horizon, n_origins: int
-) -> tuple[int, Floats, Floats]:
-    """Steps of a horizon, times of the observations in steps, and the first step of each horizon."""
-    timeline = forecaster.timeline_of(seen)
-    steps, places = timeline.steps(horizon), timeline.places(seen.stamps)
-    return steps, places, np.floor(places[-1] + 1e-6) + 1 - steps * np.arange(n_origins, 0, -1)
-
-
-def _periods(forecaster: CompositeGPForecaster, timeline: Timeline) -> dict[str, float]:
-    """Steps of the seasons that were given, or else of those that the time step suggests, whatever a model keeps."""
-    if isinstance(forecaster.seasons, str):  # "auto"
-        return Rhythm.of(timeline).patterns
-    return {season.name: season.period for season in given_seasons(forecaster.seasons, timeline.mean_step)}
-
-
-def _continued(
-    forecaster: CompositeGPForecaster, seen: Observed, made: _Made, periods: Sequence[float]
-) -> Floats | None:
-    """The forecast of a decomposition by some seasons."""
-    timeline = made.model.timeline_
-    grid, _ = on_grid(seen.take(made.places < made.start - 0.5), timeline, forecaster.history)
-    steps = np.round(made.places[made.now]).astype(np.int64) - (grid.first + len(grid.values) - 1)
-    return continue_decomposition(grid.values, periods, steps)
-
-
-def _a_season_ago(places: Floats, values: Floats, wanted: Floats, start: float, period: float) -> Floats:
-    """The latest observed value a whole number of periods before each time, among those before the origin."""
-    known = dict(zip(np.round(places[places < start]), values[places < start], strict=True))
-    found = np.full(len(wanted), np.nan)
-    for row, place in enumerate(wanted):
-        for cycles in range(1, 1 + _MOST_PERIODS):
-            value = known.get(
-                np.round(place - np.ceil((place - start + 1) / period) * period - (cycles - 1) * period)
-            )
-            if value is not None:
-                found[row] = value
-                break
-    return found
 
 
 def _scores(forecasts: pd.DataFrame) -> pd.DataFrame:

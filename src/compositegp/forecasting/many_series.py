@@ -13,9 +13,10 @@ from sklearn.base import clone
 
 from compositegp.backend import Floats
 from compositegp.forecasting.aggregation import aggregate_forecast
-from compositegp.forecasting.backtesting import Backtest, backtest, rows_before
+from compositegp.forecasting.backtesting import Backtest, backtest
 from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.observations import Observed, observe
+from compositegp.forecasting.rolling_forecasts import rows_before
 from compositegp.forecasting.shared_learning import Member, common_thetas
 from compositegp.forecasting.target_scales import TARGET_SCALES
 from compositegp.forecasting.timeline import Horizon
