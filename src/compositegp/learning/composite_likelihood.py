@@ -61,8 +61,9 @@ class CompositeLikelihood(LearningMethod):
         relative standard error of every hyper-parameter is below it. None reads all of them.
     start : {"data", "kernel"}
         Where to begin. ``data``: at the most likely of several kernels: the given kernel at the scale of the data, the
-        same with shorter length scales, and the given kernel itself. Bounds that were left at the default of
-        scikit-learn are taken relative to the scale of the data. ``kernel``: at the given kernel.
+        same with shorter length scales, in all of it or in one part of a sum, and the given kernel itself. Bounds that
+        were left at the default of scikit-learn are taken relative to the scale of the data. ``kernel``: at the given
+        kernel.
     n_restarts : int or "auto"
         The first round also begins at this many random points around the start, and the most likely optimum is
         followed. Few data have likelihoods with several maxima: ``auto`` is 4 where the first round reads at most 500

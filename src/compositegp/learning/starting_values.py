@@ -2,9 +2,9 @@
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import Kernel, Sum, WhiteKernel
 
-from compositegp.backend import Floats, Indices, spread_rows
+from compositegp.backend import Booleans, Floats, Indices, spread_rows
 from compositegp.kernels import DataScale, typical_values, with_finite_bounds
 from compositegp.validation import LARGEST_TARGET
 
@@ -98,9 +98,10 @@ def starting_kernel(kernel: Kernel, scale: DataScale) -> Kernel:
 def starting_points(kernel: Kernel, scale: DataScale) -> list[Floats]:
     """Values of ``kernel.theta`` to begin from, of which the learner takes the most likely.
 
-    They are the values of `starting_kernel`, the same with shorter length scales, and the kernel's own values, all
-    within the bounds of `starting_kernel`. A field may vary on many scales below the size of a segment, and its
-    likelihood have a maximum for each.
+    They are the values of `starting_kernel`, the same with shorter length scales, in a sum also with shorter length
+    scales in one of its parts, and the kernel's own values, all within the bounds of `starting_kernel`. A field may
+    vary on many scales below the size of a segment, and its likelihood have a maximum for each. The parts of a sum are
+    there for different scales: from the same one they might never part.
 
     Parameters
     ----------
@@ -118,5 +119,25 @@ def starting_points(kernel: Kernel, scale: DataScale) -> list[Floats]:
     ['8', '5', '2', '0.5', '0.125']
     """
     bounds = starting_kernel(kernel, scale).bounds
-    points = [starting_kernel(kernel, scale._replace(spreads=part * scale.spreads)).theta for part in _SHORTER]
-    return list(np.unique(np.clip([*points, kernel.theta], *bounds.T), axis=0)[::-1])
+    whole, *finer = (
+        starting_kernel(kernel, scale._replace(spreads=part * scale.spreads)).theta for part in _SHORTER
+    )
+    points = [whole, *finer, kernel.theta]
+    signals = [name for name, part in parts_of_sum(kernel).items() if not isinstance(part, WhiteKernel)]
+    for name in signals if len(signals) > 1 else ():
+        points += [np.where(_of_part(kernel, name), one, whole) for one in finer]
+    return list(np.unique(np.clip(points, *bounds.T), axis=0)[::-1])
+
+
+def parts_of_sum(kernel: Kernel, name: str = "") -> dict[str, Kernel]:
+    """The parts of a sum, by their names in ``kernel.get_params()``; a kernel that is no sum has the name ''."""
+    if not isinstance(kernel, Sum):
+        return {name: kernel}
+    before = f"{name}__" if name else ""
+    return parts_of_sum(kernel.k1, f"{before}k1") | parts_of_sum(kernel.k2, f"{before}k2")
+
+
+def _of_part(kernel: Kernel, name: str) -> Booleans:
+    """Which numbers of θ belong to a part of a sum: a boolean array of shape (p,)."""
+    free = [one for one in kernel.hyperparameters if not one.fixed]
+    return np.repeat([one.name.startswith(f"{name}__") for one in free], [one.n_elements for one in free])

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel, Sum, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from compositegp.backend import Floats
 from compositegp.kernels import DataScale, at_theta, metric, noise_variance
-from compositegp.learning.starting_values import starting_kernel, starting_points
+from compositegp.learning.starting_values import parts_of_sum, starting_kernel, starting_points
 
 _LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
 # Changes of log amplitudes and of log length scales, by which a start is refined.
@@ -51,7 +51,7 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     if form in forms:
         alike = [other.theta for other, own in zip(learned, forms, strict=True) if own == form]
         return [np.clip(alike[-1], *bounds.T)]
-    signals = [part for part in _parts(kernel).values() if not isinstance(part, WhiteKernel)]
+    signals = [part for part in parts_of_sum(kernel).values() if not isinstance(part, WhiteKernel)]
     donors = [_donor(part, learned) for part in signals]
     lengths = _LENGTHS if None in donors else (1.0,)
     found = []
@@ -78,7 +78,7 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
 
 def is_sum(kernel: Kernel) -> bool:
     """Whether a kernel has several parts beside noise."""
-    return sum(not isinstance(part, WhiteKernel) for part in _parts(kernel).values()) > 1
+    return sum(not isinstance(part, WhiteKernel) for part in parts_of_sum(kernel).values()) > 1
 
 
 def is_part_of(kernel: Kernel, whole: Kernel) -> bool:
@@ -92,7 +92,7 @@ def is_part_of(kernel: Kernel, whole: Kernel) -> bool:
     (True, False)
     """
     own, others = (
-        [_form(part) for part in _parts(one).values() if not isinstance(part, WhiteKernel)]
+        [_form(part) for part in parts_of_sum(one).values() if not isinstance(part, WhiteKernel)]
         for one in (kernel, whole)
     )
     return len(own) < len(others) and all(form in others for form in own)
@@ -141,7 +141,7 @@ def _start(
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
     # Noise of the part with the largest share; of equal parts the least, since the rougher takes some for signal.
     noise = min(noises) if len(set(shares)) < 2 else noises[int(np.argmax(shares))]
-    for name, part in _parts(kernel).items():
+    for name, part in parts_of_sum(kernel).items():
         if isinstance(part, WhiteKernel):
             if noise > 0 and not isinstance(part.noise_level_bounds, str):
                 part = clone(part).set_params(noise_level=noise)
@@ -164,19 +164,11 @@ def _shares(count: int) -> list[list[float]]:
     return [*equal, *([_MAIN_SHARE if part == main else rest for part in range(count)] for main in range(count))]
 
 
-def _parts(kernel: Kernel, name: str = "") -> dict[str, Kernel]:
-    """The parts of a sum, by their names in ``kernel.get_params()``; a kernel that is no sum has the name ''."""
-    if not isinstance(kernel, Sum):
-        return {name: kernel}
-    before = f"{name}__" if name else ""
-    return _parts(kernel.k1, f"{before}k1") | _parts(kernel.k2, f"{before}k2")
-
-
 def _donor(part: Kernel, learned: list[Kernel]) -> Kernel | None:
     """The learned kernel that has this part and, beside it, noise alone."""
     form = _form(part)
     for other in learned:
-        signals = [own for own in _parts(other).values() if not isinstance(own, WhiteKernel)]
+        signals = [own for own in parts_of_sum(other).values() if not isinstance(own, WhiteKernel)]
         if len(signals) == 1 and _form(signals[0]) == form:
             return other
     return None
