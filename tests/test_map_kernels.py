@@ -258,8 +258,13 @@ class TestRotatedMatern:
         np.testing.assert_allclose(found.products(C, V), expected, rtol=1e-9, atol=1e-11)
 
     def test_fixed_parameters_have_no_gradient(self, rng):
-        kernel = RotatedMatern(0.8, 2.0, 0.7, slant_bounds="fixed")
-        assert kernel(rng.normal(size=(4, 2)), eval_gradient=True)[1].shape == (4, 4, 2)
+        X = rng.normal(size=(4, 2))
+        free, kernel = RotatedMatern(0.8, 2.0, 0.7), RotatedMatern(0.8, 2.0, 0.7, slant_bounds="fixed")
+        names = [one.name for one in free.hyperparameters]
+        others = [number for number, name in enumerate(names) if name != "slant"]
+        assert len(others) == len(names) - 1 == 2
+        found = kernel(X, eval_gradient=True)[1]
+        np.testing.assert_array_equal(found, free(X, eval_gradient=True)[1][:, :, others])
 
     def test_equal_axes_are_the_matern_kernel(self, rng):
         X = rng.normal(size=(9, 2))

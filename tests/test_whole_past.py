@@ -136,3 +136,5 @@ def test_a_series_whose_first_part_is_missing_is_learned(rng):
     values[1:30] = np.nan
     forecast = CompositeGPForecaster(None, search=False, horizon=6).fit(pd.Series(values, index)).predict(6)
     assert np.isfinite(forecast.to_numpy()).all()
+    np.testing.assert_allclose(forecast["mean"], 5.0, rtol=0, atol=1.2)  # white noise: nothing else is known
+    assert forecast["std"].between(0.7, 2.0).all()
