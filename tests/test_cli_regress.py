@@ -171,12 +171,18 @@ class TestRegress:
         assert real.stat().st_size > 1000
 
     def test_the_logarithm_of_the_target_is_modelled(self, tmp_path):
-        table = pd.DataFrame({"x": np.linspace(0, 3, 40)})
-        table["y"] = np.exp(np.sin(table["x"]))
+        table = pd.DataFrame({"x": np.linspace(0, 6, 200)})
+        table["y"] = np.exp(np.sin(table["x"]) + 0.8 * np.random.default_rng(0).normal(size=200))
         table.to_csv(tmp_path / "a.csv", index=False)
-        options = ["--target", "y", "--predict", tmp_path / "a.csv", "--out", tmp_path / "p.csv", "--log"]
+        options = ["--target", "y", "--predict", tmp_path / "a.csv", "--out", tmp_path / "p.csv"]
         assert command("regress", tmp_path / "a.csv", *options).code == 0
-        assert (pd.read_csv(tmp_path / "p.csv")["lower"] > 0).all()
+        assert (pd.read_csv(tmp_path / "p.csv")["lower"] < 0).any()  # as values, some could be negative
+        assert command("regress", tmp_path / "a.csv", *options, "--log").code == 0
+        found = pd.read_csv(tmp_path / "p.csv")
+        assert (found["lower"] > 0).all()
+        # Half of a 95 % interval in logarithms is 1.96 standard deviations of 0.8.
+        half = np.log(found["upper"] / found["lower"]) / 2
+        np.testing.assert_allclose(half, 1.96 * 0.8, rtol=0.25)
 
 
 @pytest.mark.parametrize("verb", ["regress", "analyze"])
