@@ -307,6 +307,19 @@ def test_the_transform_is_chosen_by_the_log_score(rng):
     assert plain.target_transform_ != "log"
 
 
+def test_counts_with_zeros_are_forecast_on_the_scale_of_roots(rng):
+    index = pd.date_range("2024-01-01", periods=24 * 60, freq="h")
+    level = np.convolve(rng.normal(size=len(index) + 47), np.ones(48) / 7, "valid")  # changes over two days
+    rate = np.exp(1.5 + 1.5 * np.sin(2 * np.pi * np.arange(len(index)) / 24) + 0.4 * level)
+    counts = pd.Series(rng.poisson(rate).astype(float), index)
+    assert 0.03 < (counts == 0).mean() < 0.2
+    model = CompositeGPForecaster(search=False).fit(counts)
+    assert model.target_transform_ == "sqrt"  # by which the variance of a Poisson distribution is constant
+    assert (model.predict("24h", quantiles=[0.01])["q0.01"] >= 0).all()
+    below = counts - 1.0
+    assert CompositeGPForecaster(search=False).fit(below).target_transform_ is None
+
+
 class TestPastForecasts:
     """By which scales are compared: log scores, and CRPS where these say the same."""
 
@@ -338,6 +351,15 @@ class TestPastForecasts:
         made = PredictiveDistribution(location, np.full(n, 0.5), transform)
         past = PastForecasts(made, transform.inverse(location + errors), np.repeat(np.arange(400), 24), 1.0)
         assert_allclose(past.crps.mean(), made.crps(past.observed).mean(), rtol=0.01)
+
+    def test_a_zero_has_the_probability_of_a_value_that_is_no_larger_than_the_least(self, rng):
+        """Against the share of draws: the density of a root is infinite at zero."""
+        observed, drawn = np.array([0.0, 2.0]), 1.2 + 0.8 * rng.normal(size=200_000)
+        made = PredictiveDistribution(np.full(2, 1.2), np.full(2, 0.8), PowerTarget(0.5))
+        past = PastForecasts(made, observed, np.arange(2), 1.0, least=0.25)
+        share = np.mean(np.maximum(drawn, 0) ** 2 <= 0.25)
+        assert_allclose(past.log_scores[0], np.log(share), atol=0.02)
+        assert_allclose(past.log_scores[1], made.logpdf(observed)[1], rtol=1e-12)
 
     @staticmethod
     def compared(observed, *normals):

@@ -35,7 +35,7 @@ from compositegp.forecasting.series_learning import (
     memory_windows,
 )
 from compositegp.forecasting.stored_series import from_values, to_values
-from compositegp.forecasting.target_scales import TARGET_SCALES, scale_in_words, scale_name
+from compositegp.forecasting.target_scales import TARGET_SCALES, scale_in_words, scale_name, takes
 from compositegp.forecasting.timeline import Horizon, Timeline
 from compositegp.means import Estimated
 from compositegp.predictive import PredictiveDistribution, TargetTransform
@@ -59,8 +59,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     target_transform : "auto", None, "sqrt", "fourth_root" or "log"
-        The scale on which the series is modeled; ``auto`` takes the one whose past forecasts score best. With "log"
-        forecasts are never negative.
+        The scale on which the series is modeled; ``auto`` takes the one whose past forecasts score best: as it is, a
+        root where no value is negative, or the logarithm where all are positive. With a root or "log" forecasts are
+        never negative.
     horizon : int, str or Timedelta, optional
         The horizon to learn for; by default a day, for daily data a week, for monthly data a year.
     seasons : "auto" or list
@@ -623,7 +624,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             chosen = TARGET_SCALES[self.target_transform]
             chosen.forward(values)  # refuses values that it cannot take
             return [chosen]
-        return list(TARGET_SCALES.values()) if values.min() > 0 else [TARGET_SCALES[None]]
+        return [scale for scale in TARGET_SCALES.values() if takes(scale, values)]
 
     def _with_holidays(self, series: FittedSeries, last: pd.Timestamp, ahead: int = YEARS_AHEAD) -> FittedSeries:
         """The series with the holidays of its country until some years after a time; those that it has stay."""

@@ -105,6 +105,12 @@ class Task(NamedTuple):
         return len(self.grid.values) <= min(_WHOLE, self.n_neighbors)
 
     @property
+    def least(self) -> float:
+        """The smallest positive value of a series that has zeros and nothing below them; 0 for other series."""
+        values = self.grid.values[np.isfinite(self.grid.values)]
+        return float(values[values > 0].min(initial=np.inf)) if values.min() == 0 < values.max() else 0.0
+
+    @property
     def first_origin(self) -> int:
         """The first step of a short series whose forecast counts."""
         size, cycle = len(self.grid.values), max(self.patterns.values(), default=0.0)
@@ -152,17 +158,29 @@ class PastForecasts:
         The number of the horizon that each is in, ascending.
     overlap : float
         Horizons in which a value is.
+    least : float
+        The smallest positive value of a series with zeros; 0 for a series without them.
     """
 
     distribution: PredictiveDistribution
     observed: Floats
     origins: Indices
     overlap: float
+    least: float = 0.0
 
     @cached_property
     def log_scores(self) -> Floats:
-        """Log scores of the values, shape (n,)."""
-        return np.asarray(self.distribution.logpdf(self.observed))
+        """Log scores of the values, shape (n,).
+
+        The density of a root is infinite at zero, and so that scales can be compared, a zero counts on all of them as a
+        value of at most the least one above it, with the logarithm of that probability.
+        """
+        found = np.empty(len(self.observed))
+        zero = (self.observed == 0) & (self.least > 0)
+        below, others = self.distribution[zero], self.distribution[~zero]
+        found[zero] = np.log(np.maximum(below.cdf(np.full(len(below), self.least)), np.finfo(np.float64).tiny))
+        found[~zero] = others.logpdf(self.observed[~zero])
+        return found
 
     @cached_property
     def crps(self) -> Floats:
@@ -403,5 +421,6 @@ def _calibrate(
     share = 1.0 if task.is_whole else _CHOICE_SHARE
     latest = np.arange(len(location))[-max(int(share * len(location)), 1) :]
     origins = np.repeat(np.arange(len(z)), z.shape[1])[there]
-    past = PastForecasts(found[latest], task.grid.values[at][there][latest], origins[latest], overlap)
+    observed = task.grid.values[at][there]
+    past = PastForecasts(found[latest], observed[latest], origins[latest], overlap, task.least)
     return scale, recent[-1], past

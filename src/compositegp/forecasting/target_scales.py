@@ -1,5 +1,6 @@
 """The scales on which a series may be modeled: as it is, a root of it, or its logarithm."""
 
+from compositegp.backend import Floats
 from compositegp.predictive import IdentityTarget, LogTarget, PowerTarget, TargetTransform
 
 TARGET_SCALES: dict[str | None, TargetTransform] = {
@@ -43,3 +44,18 @@ def scale_in_words(name: str | None) -> str:
     'fourth root'
     """
     return _WORDS[name]
+
+
+def takes(scale: TargetTransform, values: Floats) -> bool:
+    """Whether a scale is for such values: a logarithm for positive ones, a root also for zeros among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [takes(scale, np.array([0.0, 3.0])) for scale in TARGET_SCALES.values()]
+    [True, True, True, False]
+    """
+    if isinstance(scale, IdentityTarget):
+        return True
+    least = float(values.min())
+    return least > 0 or (least == 0 < float(values.max()) and isinstance(scale, PowerTarget))
