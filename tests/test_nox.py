@@ -12,6 +12,7 @@ from compositegp import Composite, Estimated, posterior
 from compositegp.datasets import author_errors, locate, stockholm_nox
 from compositegp.forecasting import CompositeGPForecaster, Season
 from compositegp.paper import Model, choices, forecast_day, learn_model, nox
+from compositegp.paper.label_places import offsets_of
 from compositegp.paper.nox_claims import author_case
 from compositegp.paper.nox_data_claims import day_claims, span_claim
 from compositegp.paper.nox_forecasts import in_weeks, shipped_default
@@ -96,7 +97,7 @@ def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, learned, t
     table = pd.read_csv(tmp_path / "nox.csv")
     assert list(table.groupby("mean", sort=False).size()) == [8, 8, 1]
     # The verdicts are those of the table; seconds are for benchmarks, not for tests.
-    verdicts = {claim.text: claim.holds for claim in experiment.claims if not claim.timed}
+    verdicts = {claim.full_text: claim.holds for claim in experiment.claims if not claim.timed}
     for kind, predictor in itertools.product(("profile", "constant"), ("median", "mean")):
         errors = table[table["mean"] == kind].set_index("method")[f"RMSE of {predictor}"]
         cgp, sgp = (
@@ -122,6 +123,19 @@ def test_the_study_runs_and_its_verdicts_are_those_of_its_table(file, learned, t
     inside = (own["q0.025"] < own["observed"]) & (own["observed"] < own["q0.975"])
     assert row["coverage 95 %"] == pytest.approx(inside.mean(), rel=1e-5)
     assert {file for file, _ in experiment.pictures} <= {path.name for path in (tmp_path / "figures").iterdir()}
+    # The forecaster's seconds are all that it did, over the days.
+    seconds = pd.read_csv(tmp_path / "nox_seconds.csv")
+    own = seconds[seconds["method"] == "CompositeGPForecaster()"]
+    assert list(own["what"]) == ["fit, 5 days", "updates, 5 days", "predictions, 5 days"]
+    assert row["seconds"] == pytest.approx(own["seconds"].sum() / 5, rel=1e-5)
+    gp = seconds[seconds["method"] == "GP"].set_index("what")["seconds"]
+    assert table.loc[table["method"] == "GP", "seconds"].iloc[0] == pytest.approx(gp["prediction from 10 weeks"])
+    assert {"prediction from 2 weeks", "prediction from 5 weeks", "learning, profile"} <= set(gp.index)
+    # The day of the picture has its hours.
+    day = pd.read_csv(tmp_path / "nox_day.csv", parse_dates=["time"])
+    assert list(day["hour"]) == list(range(1, 25))
+    observed = stockholm_nox("essingeleden", file)[day["time"]]
+    np.testing.assert_allclose(day["observed"], observed, rtol=1e-6)
 
 
 def test_the_default_is_the_forecaster_as_a_user_calls_it(file):
@@ -229,3 +243,19 @@ def test_without_the_file_the_other_series_is_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(nox, "run_elsewhere", lambda out, **options: taken.append(options))
     nox.run(tmp_path, days=5)
     assert taken[0]["days"] == 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_labels_of_crowded_markers_are_near_their_own_and_on_no_other(seed):
+    """Markers in pairs that nearly cover each other, in a row: the worst that the picture of the trade-off has."""
+    rng = np.random.default_rng(seed)
+    middles = np.stack([45.0 * np.arange(6), rng.normal(0, 3, size=6)], axis=1)
+    markers = np.concatenate([middles, middles + rng.normal(0, 4, size=(6, 2))])
+    sizes, others = np.tile([6.0, 8.0], (12, 1)), np.array([[280.0, 0.0]])
+    lines = np.stack([np.linspace(0, 280, 500), np.zeros(500)], axis=1)
+    places = markers + offsets_of(markers, sizes, others, lines)
+    assert (np.linalg.norm(places - markers, axis=1) < 24).all()
+    for i, j in itertools.combinations(range(12), 2):
+        assert (np.abs(places[i] - places[j]) >= 8).any() or np.abs(places[i] - places[j])[0] >= 6
+    inside = (np.abs(places[:, None] - np.concatenate([markers, others])) < [7.5, 8.5]).all(axis=2)
+    assert not inside.any()

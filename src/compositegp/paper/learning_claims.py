@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from compositegp.backend import Floats
-from compositegp.paper.claims import Claim
+from compositegp.paper.claims import OWN, Claim
 from compositegp.paper.misspecification import COUNT, SIZE, JointModel
 from compositegp.paper.monotone import apart, falls, grows, not_falling, not_growing
 
@@ -19,13 +19,16 @@ def segment_claims(rows: list[tuple[Any, ...]]) -> list[Claim]:
     sizes = _sizes(numbers)
     errors = {name: [row[2 + i] for row in rows] for i, name in enumerate(NAMES)}
     informations = [row[4] for row in rows]
+    # Of a root mean square of n normal numbers: a part 1/√(2n) of it.
+    fewest = min(row[1] for row in rows)
+    unsure = f"an error over {fewest} segments has itself a standard error of {(2 * fewest) ** -0.5:.1%} of it"
     return [
         Claim(
             "the accuracy of a segment's estimate improves as N_k becomes larger",
             "over all segments, the root mean squared error of both parameters falls from each N_k to the next",
             f"{sizes}: {_of_parameters(errors)}",
             all(map(falls, errors.values())),
-            f"{_exceptions(numbers, errors)}: over these series",
+            f"{_exceptions(numbers, errors)}; {unsure}",
         ),
         Claim(
             "the accuracy of a segment's Fisher information Ĵ_k improves as N_k becomes larger",
@@ -33,7 +36,7 @@ def segment_claims(rows: list[tuple[Any, ...]]) -> list[Claim]:
             "square, in the norm in which J at the truth is the identity)",
             f"{sizes}: {_percents(informations)}",
             falls(informations),
-            f"{not_falling(numbers, informations)}: over these series",
+            f"{not_falling(numbers, informations)}; {unsure}",
         ),
     ]
 
@@ -65,11 +68,14 @@ def average_claims(rows: list[tuple[Any, ...]], finals: dict[int, Floats], full:
             "certain size there is little bias left, and the spread does not depend on N_k",
         ),
         Claim(
-            "(not in the paper) the bias of the weighted average falls with N_k",
+            f"{OWN}the bias of the weighted average falls with N_k",
             "from each N_k to the next, for both parameters",
             f"{sizes}: {_of_parameters(biases)}",
             all(map(falls, biases.values())),
-            f"{_exceptions(numbers, biases)}: over these series",
+            f"{_exceptions(numbers, biases)}; the standard error of a bias over {len(finals[numbers[0]])} series is "
+            + _of_parameters(
+                {name: [each / len(finals[numbers[0]]) ** 0.5 for each in spreads[name]] for name in NAMES}
+            ),
         ),
         Claim(
             "there is a trade-off between accuracy and computational cost",
@@ -85,14 +91,18 @@ def average_claims(rows: list[tuple[Any, ...]], finals: dict[int, Floats], full:
             "errors of both parameters are below 2 % (root mean square)",
             ", ".join(f"{row[1]} {row[2]:.1%}" for row in last),
             all(row[2] < 0.02 for row in last),
-            "errors are larger",
+            "; ".join(
+                f"{row[1]} has a bias of {row[3]:.1%} and a spread over series of {row[4]:.1%}"
+                for row in last
+                if not row[2] < 0.02
+            ),
         ),
         Claim(
             "with N_k = 200 the cost is low compared to full GP learning",
             "all of it takes less time than one step of that: a factorization and an inverse of the whole covariance",
             f"{seconds[-1]:.2f} s against {full:.2f} s",
             seconds[-1] < full,
-            "it takes longer on this machine",
+            "learning takes many steps in every segment, and this is the time of a single step for the whole series",
             timed=True,
         ),
         Claim(
@@ -100,14 +110,29 @@ def average_claims(rows: list[tuple[Any, ...]], finals: dict[int, Floats], full:
             "the spread over series is 0.8 to 1.25 times the standard error from Λ⁻¹, at N_k = 200",
             ", ".join(f"{row[1]} {ratio:.2f}" for row, ratio in zip(last, ratios, strict=True)),
             all(0.8 < ratio < 1.25 for ratio in ratios),
-            "segments are taken for independent, and they are not",
+            "Λ adds up the information of the segments as if they were independent, and neighbouring segments are not",
         ),
     ]
+
+
+def recursion_claim(differences: dict[int, float]) -> Claim:
+    """The verdict about Λ_k and s_k: largest differences of log (α, θ) from the average made at once, by N_k."""
+    worst = max(differences.values())
+    return Claim(
+        "the recursion of Λ_k and s_k computes the weighted average of the segments' estimates",
+        "for one series, its last step is (Σ Ĵ_k)⁻¹ Σ Ĵ_k θ̂_k to 1e-6 (of the logarithm), with θ̂_k and Ĵ_k of every "
+        "segment estimated by itself",
+        f"{_sizes(list(differences))}: largest difference "
+        + ", ".join(f"{each:.0e}" for each in differences.values()),
+        worst < 1e-6,
+        "the search in a segment ends elsewhere where the segment is estimated by itself, or the sums are not these",
+    )
 
 
 def robustness_claim(right: JointModel, wrong: JointModel) -> Claim:
     """The verdict about segments as modules of inference, where the joint model is wrong."""
     average, whole = wrong.root_mean_squares()
+    worse = " and ".join(name for name, a, b in zip(NAMES, average, whole, strict=True) if not a < b)
     return Claim(
         "inference by modules, the segments, is more robust where the joint data model is misspecified",
         f"series of {COUNT} independent draws of {SIZE} points each, taken for one draw of {COUNT * SIZE:,}: the "
@@ -115,7 +140,7 @@ def robustness_claim(right: JointModel, wrong: JointModel) -> Claim:
         f"{_each(average)} against {_each(whole)}; where the joint model is right "
         + " against ".join(map(_each, right.root_mean_squares())),
         bool((average < whole).all()),
-        "the weighted average has larger errors over these series",
+        f"of {worse} the weighted average has the larger error, over {len(wrong.average)} series",
     )
 
 

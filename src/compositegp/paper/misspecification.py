@@ -1,8 +1,10 @@
 """What a wrong joint model does to estimates: segments by themselves against maximum likelihood for all of a series."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -41,9 +43,52 @@ class JointModel(NamedTuple):
         return average, whole
 
 
-def estimate_by_segments(kernel: Kernel, y: Floats, size: int) -> LearningResult:
-    """Learning of Section 4.1 from a series of unit steps in segments of `size` points, each in turn."""
-    X = np.arange(len(y), dtype=np.float64)[:, None]
+def estimates_table(cases: dict[str, JointModel], names: Sequence[str], truth: Floats) -> pd.DataFrame:
+    """Every estimate, a row for each series and method.
+
+    Parameters
+    ----------
+    cases : dict of str to JointModel
+        By what the joint model is.
+    names : sequence of p str
+        Of the parameters.
+    truth : array of shape (p,)
+
+    Returns
+    -------
+    pandas DataFrame
+
+    Examples
+    --------
+    >>> found = JointModel(np.array([[0.0]]), np.array([[np.log(2.0)]]))
+    >>> estimates_table({"right": found}, ["α"], np.array([3.0]))["α"].round(9).to_list()
+    [3.0, 6.0]
+    """
+    tables = []
+    for joint_model, found in cases.items():
+        for method, errors in (("weighted average", found.average), ("maximum likelihood", found.whole)):
+            columns = {"joint model": joint_model, "method": method, "series": np.arange(len(errors))}
+            tables.append(pd.DataFrame(columns | dict(zip(names, (truth * np.exp(errors)).T, strict=True))))
+    return pd.concat(tables)
+
+
+def estimate_by_segments(kernel: Kernel, y: Floats, size: int, first: int = 0) -> LearningResult:
+    """Learning of Section 4.1 from a series of unit steps in segments of `size` points, each in turn.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+        Where learning begins.
+    y : array of shape (n,)
+    size : int
+    first : int
+        Time of the first point.
+
+    Returns
+    -------
+    LearningResult
+    """
+    X = first + np.arange(len(y), dtype=np.float64)[:, None]
     learning = FisherAverage(tolerance=None, start="kernel")
     return learn(kernel, X, y, segment(X, size, "sequential"), learning=learning, warn=False)
 

@@ -39,6 +39,25 @@ def apart(values: Iterable[float], decimals: int = 2) -> list[str]:
         decimals += 1
 
 
+def digits_apart(values: Iterable[float], digits: int = 3) -> list[str]:
+    """Numbers as text, with so many significant digits that neighbours that differ are printed differently.
+
+    Examples
+    --------
+    >>> digits_apart([186.0712, 0.064, 0.0000312])
+    ['186', '0.064', '3.12e-05']
+    >>> digits_apart([1.2341, 1.2342])
+    ['1.2341', '1.2342']
+    """
+    values = list(values)
+    while True:
+        texts = [f"{value:.{digits}g}" for value in values]
+        pairs = zip(itertools.pairwise(values), itertools.pairwise(texts), strict=True)
+        if all(a == b or float(one) != float(other) for (a, b), (one, other) in pairs):
+            return texts
+        digits += 1
+
+
 def not_falling(sizes: Sequence[int], values: Sequence[float]) -> str:
     """The steps from size to size at which numbers do not become smaller.
 

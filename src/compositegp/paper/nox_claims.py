@@ -5,16 +5,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from compositegp.paper.claims import Claim
-from compositegp.paper.monotone import apart, falls, grows, not_falling, not_growing
-from compositegp.paper.nox_forecasts import DEFAULT, Score, in_weeks, named
+from compositegp.paper.claims import OWN, Claim
+from compositegp.paper.monotone import apart, digits_apart, falls, not_falling
+from compositegp.paper.nox_forecasts import Score, in_weeks, named, weeks_of
 
 Results = dict[tuple[str, str], list[Score]]
 """Scores of all methods, by station and by the mean of the model."""
-
-OWN_MEAN = "its own"  # the mean of this library's forecaster, which it learns
-
-_SAME_ORDER = "by Cholesky factors both take operations of the order of N times the size squared"
 
 
 class Case(NamedTuple):
@@ -31,17 +27,6 @@ class Case(NamedTuple):
     median: bool = False
 
 
-def weeks_of(method: str) -> int:
-    """Weeks in the name of a method.
-
-    Examples
-    --------
-    >>> weeks_of("CGP 5 weeks")
-    5
-    """
-    return int(method.split()[1])
-
-
 def author_case(author: pd.DataFrame) -> Case:
     """The case of the author's own runs, with 50 weeks of data."""
     gp = author.loc[(author["method"] == "gp") & (author["config"] == "50weeks"), "rmse"]
@@ -53,8 +38,8 @@ def author_case(author: pd.DataFrame) -> Case:
     return Case("Essingeleden, the author's own runs", float(gp.iloc[0]), cgp, sgp)
 
 
-def study_claims(results: Results, author: pd.DataFrame | None) -> list[Claim]:
-    """Verdicts about the scores of the study.
+def error_claims(results: Results, author: pd.DataFrame | None) -> list[Claim]:
+    """Verdicts about the errors of the study.
 
     Parameters
     ----------
@@ -72,12 +57,6 @@ def study_claims(results: Results, author: pd.DataFrame | None) -> list[Claim]:
         cases.append(author_case(author))
     for verdict in (_lower_bound, _trade_off, _sparse_is_better, _gap_closes, _gap_to_gp_closes):
         claims += [verdict(case) for case in cases]
-    scores = {score.method: score for score in next(iter(results.values()))}
-    claims += _runtimes(scores)
-    for (station, kind), found in results.items():
-        if kind == OWN_MEAN:
-            reference = {score.method: score for score in results[station, "profile"]}["GP"]
-            claims += _default(station, found[0], reference, author)
     return claims
 
 
@@ -117,13 +96,14 @@ def _lower_bound(case: Case) -> Claim:
     least = min(errors, key=errors.__getitem__)
     own, other = apart([case.gp, errors[least]])
     return Claim(
-        f"the GP is the lower bound of CGP and SGP: {case.name}",
+        "the GP is the lower bound of CGP and SGP",
         "no CGP and no SGP has a smaller RMSE",
         f"GP {own}; the least of the others is {least} with {other}",
         not below,
         f"{len(below)} of {len(errors)} {'is' if len(below) == 1 else 'are'} below it: the bound is on the expected "
         "squared error of the mean under the true model; here the model is learned"
         + (" and the predictor is the median" if case.median else ""),
+        case=case.name,
     )
 
 
@@ -134,20 +114,25 @@ def _trade_off(case: Case) -> Claim:
         if not falls(errors.values())
     ]
     return Claim(
-        f"larger segments and more inducing points reduce the RMSE: {case.name}",
+        "larger segments and more inducing points reduce the RMSE",
         "it falls from each size to the next, for CGP and SGP",
         f"CGP {_list(case.cgp.values())}; SGP {_list(case.sgp.values())} ({_weeks(case.cgp)})",
         not wrong,
-        "; ".join(wrong) + _because_the_gp_is_not_least(case),
+        f"{'; '.join(wrong)}. {_on_the_way_to_the_gp(case)}",
+        case=case.name,
     )
 
 
-def _because_the_gp_is_not_least(case: Case) -> str:
-    if min(*case.cgp.values(), *case.sgp.values()) < case.gp:
-        return ": with the size errors approach the GP's, which is not the least here"
-    return (
-        ": the model is learned, and the order of errors over one year is that of chance where they are this close"
-    )
+def _on_the_way_to_the_gp(case: Case) -> str:
+    below = [
+        f"{name} {_weeks(size for size, value in errors.items() if value < case.gp)}"
+        for name, errors in (("CGP", case.cgp), ("SGP", case.sgp))
+        if min(errors.values()) < case.gp
+    ]
+    end = f"Larger sizes bring the RMSE towards the GP's {case.gp:.2f}"
+    if below:
+        return f"{end}, and some are below it on the way: {'; '.join(below)}"
+    return f"{end}, from above, but not in every step"
 
 
 def _sparse_is_better(case: Case) -> Claim:
@@ -155,128 +140,50 @@ def _sparse_is_better(case: Case) -> Claim:
     sgp, cgp = case.sgp[size], case.cgp[size]
     shown = apart([sgp, cgp])
     return Claim(
-        f"the SGP with 5 weeks of inducing points has a lower RMSE than the CGP with segments of 5 weeks: {case.name}",
+        "the SGP with 5 weeks of inducing points has a lower RMSE than the CGP with segments of 5 weeks",
         "a smaller number",
         f"SGP {shown[0]}, CGP {shown[1]}",
         sgp < cgp,
-        f"the CGP is {'better' if cgp < sgp else 'as good'} here"
+        f"the CGP is {'better by ' + digits_apart([sgp - cgp])[0] if cgp < sgp else 'as good'} here"
         + (": the pattern that its segments share is in the mean" if case.profile else ""),
+        case=case.name,
     )
 
 
 def _gap_closes(case: Case) -> Claim:
     gaps = [abs(case.cgp[size] - case.sgp[size]) for size in case.cgp]
     return Claim(
-        f"the gap between the RMSEs of CGP and SGP closes: {case.name}",
+        "the gap between the RMSEs of CGP and SGP closes",
         "the absolute difference becomes smaller from each size to the next",
-        f"{_list(gaps)} at {_weeks(case.cgp)}",
+        f"{', '.join(digits_apart(gaps))} at {_weeks(case.cgp)}",
         falls(gaps),
         f"{not_falling(list(case.cgp), gaps)} weeks{_crossing([case.cgp[size] - case.sgp[size] for size in case.cgp])}",
+        case=case.name,
     )
 
 
 def _crossing(differences: list[float]) -> str:
     if min(differences) < 0 < max(differences):
-        return ": the CGP has the smaller error at some sizes and the larger at others"
-    return ": both approach the same numbers, in steps of their own"
+        return ": the CGP has the smaller error at some sizes and the larger error at others"
+    better = "CGP" if max(differences) <= 0 else "SGP"
+    return f": the {better} has the smaller error at every size, but by an amount that does not fall in every step"
 
 
 def _gap_to_gp_closes(case: Case) -> Claim:
     gaps = [abs(value - case.gp) for value in case.cgp.values()]
     return Claim(
-        f"(not in the paper) longer segments close the gap to the GP: {case.name}",
+        f"{OWN}longer segments close the gap to the GP",
         "the absolute difference becomes smaller from each size to the next",
-        f"{_list(gaps)} at {_weeks(case.cgp)}",
+        f"{', '.join(digits_apart(gaps))} at {_weeks(case.cgp)}",
         falls(gaps),
         f"{not_falling(list(case.cgp), gaps)} weeks"
         + (
-            ": there the CGP has the smaller error"
+            f": the CGP is better than the GP at {_weeks(size for size, value in case.cgp.items() if value < case.gp)}"
             if min(case.cgp.values()) < case.gp
-            else ": over one year errors this close are in the order of chance"
+            else ": the CGP is worse than the GP at every size, but by an amount that does not fall in every step"
         ),
+        case=case.name,
     )
-
-
-def _runtimes(scores: dict[str, Score]) -> list[Claim]:
-    took = {
-        family: {weeks_of(name): score.seconds for name, score in scores.items() if name.startswith(family)}
-        for family in ("CGP", "FITC")
-    }
-    cgp, sgp = took["CGP"], took["FITC"]
-    differences = [sgp[size] - cgp[size] for size in cgp]
-    size = 5 if 5 in cgp else max(cgp)
-    wrong = [
-        f"{name}: {not_growing(list(found), list(found.values()))} weeks"
-        for name, found in (("CGP", cgp), ("SGP", sgp))
-        if not grows(found.values())
-    ]
-    return [
-        Claim(
-            "larger segments and more inducing points take more time",
-            "the seconds grow from each size to the next, for CGP and SGP",
-            f"CGP {_list(cgp.values())} s; SGP {_list(sgp.values())} s ({_weeks(cgp)})",
-            not wrong,
-            "; ".join(wrong) + ": the seconds of a prediction vary on this machine",
-            timed=True,
-        ),
-        Claim(
-            "the runtime of the CGP is significantly lower than the SGP's",
-            f"at most half, at {size} weeks",
-            f"{cgp[size]:.2f} s against {sgp[size]:.2f} s",
-            cgp[size] < 0.5 * sgp[size],
-            _SAME_ORDER,
-            timed=True,
-        ),
-        Claim(
-            "the difference of runtimes becomes larger with the size",
-            "the SGP's seconds less the CGP's grow from each size to the next",
-            f"{_list(differences)} s at {_weeks(cgp)}",
-            grows(differences),
-            f"{not_growing(list(cgp), differences)} weeks: {_SAME_ORDER}",
-            timed=True,
-        ),
-    ]
-
-
-def _default(station: str, default: Score, gp: Score, author: pd.DataFrame | None) -> list[Claim]:
-    best = ""
-    if author is not None and station == "essingeleden":
-        best = f"; the best of the author's runs has {author['rmse'].min():.2f}"
-    return [
-        Claim(
-            f"(not in the paper) {named(station)}: {DEFAULT} is as accurate as the GP with a profile",
-            "its RMSE is at most 1 % larger (of the mean)",
-            f"{_round(default.rmse_mean)} against {_round(gp.rmse_mean)}; of the median {_round(default.rmse_median)} "
-            f"against {_round(gp.rmse_median)}; CRPS {_round(default.crps)} against {_round(gp.crps)}{best}",
-            default.rmse_mean < 1.01 * gp.rmse_mean,
-            f"its RMSE differs by {_percent(default.rmse_mean, gp.rmse_mean)}, that of its median "
-            f"{_percent(default.rmse_median, gp.rmse_median)}, CRPS {_percent(default.crps, gp.crps)}; parts are "
-            "chosen by the log score of past forecasts, not by squared errors of the mean",
-        ),
-        Claim(
-            f"(not in the paper) {named(station)}: its 95 % intervals hold 95 %",
-            "92 to 98 % of the hours",
-            f"{default.coverage:.1%}",
-            0.92 < default.coverage < 0.98,
-            "errors of this year are not like those of the years before",
-        ),
-        Claim(
-            f"(not in the paper) {named(station)}: a prediction takes far less time",
-            "at most a tenth of the GP's, which has its factorization in it; the forecaster was fitted before",
-            f"{default.seconds:.3f} s against {gp.seconds:.2f} s",
-            default.seconds < 0.1 * gp.seconds,
-            "it takes longer on this machine",
-            timed=True,
-        ),
-    ]
-
-
-def _percent(value: float, reference: float) -> str:
-    return f"{100 * (value / reference - 1):+.1f} %"
-
-
-def _round(value: float) -> str:
-    return f"{value:.2f}"
 
 
 def _list(values: Iterable[float]) -> str:
@@ -284,7 +191,8 @@ def _list(values: Iterable[float]) -> str:
 
 
 def _weeks(sizes: Iterable[int]) -> str:
-    return ", ".join(map(str, sizes)) + " weeks"
+    *others, last = sizes
+    return ", ".join([*map(str, others), in_weeks(last) if not others else f"{last} weeks"])
 
 
 def _is_fifty_weeks(config: str) -> bool:

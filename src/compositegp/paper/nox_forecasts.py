@@ -1,7 +1,7 @@
 """Forecasts of the NOx study by a method, their scores, and those of this library's own forecaster."""
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from compositegp.predictive import PredictiveDistribution, point_scores
 
 DAY = 24
 DEFAULT = "CompositeGPForecaster()"
+OWN_MEAN = "its own"  # the mean of this library's forecaster, which it learns
 COLUMNS = ("method", "RMSE of mean", "RMSE of median", "MAE of median", "CRPS", "coverage 95 %", "seconds")
 
 
@@ -27,6 +28,17 @@ def in_weeks(size: int) -> str:
     return f"{size} week" if size == 1 else f"{size} weeks"
 
 
+def weeks_of(method: str) -> int:
+    """Weeks in the name of a method.
+
+    Examples
+    --------
+    >>> weeks_of("CGP 5 weeks")
+    5
+    """
+    return int(method.split()[1])
+
+
 def named(station: str) -> str:
     """A station as readers are told of it.
 
@@ -38,8 +50,43 @@ def named(station: str) -> str:
     return station[:1].upper() + station[1:]
 
 
+class Work(NamedTuple):
+    """Seconds of all that a forecaster did for some days.
+
+    Attributes
+    ----------
+    fit, updates, predictions : float
+    days : int
+
+    Examples
+    --------
+    >>> Work(fit=8.0, updates=1.5, predictions=0.5, days=10).a_day
+    1.0
+    """
+
+    fit: float
+    updates: float
+    predictions: float
+    days: int
+
+    @property
+    def a_day(self) -> float:
+        """All of it, divided by the days."""
+        return (self.fit + self.updates + self.predictions) / self.days
+
+
 class Forecasts(NamedTuple):
-    """Forecasts of a method for the hours of all days, arrays of shape (n,), and the seconds of one prediction."""
+    """Forecasts of a method for the hours of all days, arrays of shape (n,), and the seconds of a day.
+
+    Attributes
+    ----------
+    seconds : float
+        Of one prediction, with its factorization; for a forecaster all its work, divided by the days.
+    spread : float
+        The largest less the least of the seconds, where a prediction was repeated.
+    work : Work, optional
+        Of a forecaster.
+    """
 
     method: str
     times: pd.DatetimeIndex
@@ -50,6 +97,8 @@ class Forecasts(NamedTuple):
     upper: Floats
     crps: Floats
     seconds: float
+    spread: float = 0.0
+    work: Work | None = None
 
     @classmethod
     def of(
@@ -64,7 +113,7 @@ class Forecasts(NamedTuple):
     def joined(cls, parts: list["Forecasts"]) -> "Forecasts":
         """Forecasts of one method, one after the other; the seconds are their median."""
         names = ("observed", "mean", "median", "lower", "upper", "crps")
-        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         times = pd.DatetimeIndex(np.concatenate([part.times for part in parts]))
         seconds = float(np.median([part.seconds for part in parts]))
         return cls(parts[0].method, times, seconds=seconds, **arrays)
@@ -80,6 +129,8 @@ class Forecasts(NamedTuple):
             float(self.crps.mean()),
             float(((self.lower < self.observed) & (self.observed < self.upper)).mean()),
             self.seconds,
+            self.spread,
+            self.work,
         )
 
     def table(self) -> pd.DataFrame:
@@ -89,7 +140,7 @@ class Forecasts(NamedTuple):
 
 
 class Score(NamedTuple):
-    """Errors of a method over all days, and the seconds of one prediction."""
+    """Errors of a method over all days, and seconds as in `Forecasts`."""
 
     method: str
     rmse_mean: float
@@ -98,6 +149,12 @@ class Score(NamedTuple):
     crps: float
     coverage: float
     seconds: float
+    spread: float = 0.0
+    work: Work | None = None
+
+    def row(self) -> tuple[Any, ...]:
+        """Its values of `COLUMNS`."""
+        return tuple(self[: len(COLUMNS)])
 
 
 def shipped_default(
@@ -127,16 +184,21 @@ def shipped_default(
     Timestamp('2024-01-29 00:00:00')
     """
     model = clone(CompositeGPForecaster() if forecaster is None else forecaster)
+    began = time.perf_counter()
     model.fit(series[series.index < starts[0]])
+    fit, updates = time.perf_counter() - began, 0.0
     parts = []
     for start in starts:
         new = series[(series.index > model.last_) & (series.index < start)]
         if len(new):
+            began = time.perf_counter()
             model.update(new)
+            updates += time.perf_counter() - began
         day = series[(series.index >= start) & (series.index < start + pd.Timedelta(hours=DAY))]
         if len(day):
             began = time.perf_counter()
             found = model.predict_distribution(day.index, joint=False)
             seconds = time.perf_counter() - began
             parts.append(Forecasts.of(DEFAULT, day.index, day.to_numpy(), found, seconds))
-    return Forecasts.joined(parts)
+    work = Work(fit, updates, sum(part.seconds for part in parts), len(parts))
+    return Forecasts.joined(parts)._replace(seconds=work.a_day, work=work)

@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 
 from compositegp.backend import Floats
-from compositegp.paper.nox_claims import OWN_MEAN, Results, author_case, weeks_of
-from compositegp.paper.nox_forecasts import DEFAULT, Score, named
+from compositegp.paper.label_places import Label, draw_labels
+from compositegp.paper.nox_claims import Results, author_case
+from compositegp.paper.nox_forecasts import DEFAULT, OWN_MEAN, Score, named, weeks_of
 from compositegp.plotting import style
 
-_FAMILIES = {  # colour, marker, and where the label of a point stands: sideways and up, in points
-    "CGP": (style.BLUE, "o", (5, 5)),
-    "FITC": (style.ORANGE, "s", (0, -13)),
-    "conditional": (style.GREEN, "^", (0, 16)),
+_FAMILIES = {  # colour, marker, and whether it is filled: markers on top of each other stay visible
+    "CGP": (style.BLUE, "o", True),
+    "FITC": (style.ORANGE, "s", False),
+    "conditional": (style.GREEN, "^", False),
 }
 _PREDICTORS = {"hornsgatan": "median"}  # for which the paper's 75 is found; the mean elsewhere
 
@@ -46,50 +47,53 @@ def draw_day(path: Path, station: str, shown: dict[str, Floats], day: pd.Timesta
 def draw_trade_off(path: Path, results: Results, author: pd.DataFrame | None) -> None:
     """Error against seconds, and against the size of segments: a row for each station, with a profile as mean."""
     stations = sorted({station for station, _ in results})
-    figure, axes = style.figure(len(stations), 2, size=(12, 5.2 * len(stations)), squeeze=False)
+    figure, axes = style.figure(len(stations), 2, size=(12, 5.6 * len(stations)), squeeze=False)
+    to_label = []
     for station, (left, right) in zip(stations, axes, strict=True):
         predictor = _PREDICTORS.get(station, "mean")
         scores = results[station, "profile"]
         own = results.get((station, OWN_MEAN), [])
-        _against_seconds(left, [*scores, *own], predictor)
+        to_label.append((left, *_against_seconds(left, [*scores, *own], predictor)))
         _against_weeks(right, scores, predictor, author if station == "essingeleden" else None)
         left.set(
-            title=f"{named(station)}, profile as mean: error against time", xlabel="seconds for one prediction"
+            title=f"{named(station)}, profile as mean: error against time",
+            xlabel="seconds for one day's prediction",
         )
         right.set_title(f"{named(station)}, profile as mean: error against size")
         for axis in (left, right):
             axis.set_ylabel(f"RMSE of the {predictor} (µg/m³)")
             axis.margins(y=0.12)
+    for axis, labels, others in to_label:
+        draw_labels(figure, axis, labels, others)
     style.save(figure, path)
 
 
-def _against_seconds(axis: Any, scores: list[Score], predictor: str) -> None:
-    from matplotlib.patheffects import withStroke
-
-    for family, (colour, marker, offset) in _FAMILIES.items():
+def _against_seconds(
+    axis: Any, scores: list[Score], predictor: str
+) -> tuple[list[Label], list[tuple[float, float]]]:
+    """Draw errors against seconds; return the labels of markers, and the markers that have none."""
+    labels, others = [], []
+    for family, (colour, marker, filled) in _FAMILIES.items():
         found = [score for score in scores if score.method.startswith(family)]
         places = [(score.seconds, _error(score, predictor)) for score in found]
         label = "FITC (SGP)" if family == "FITC" else family
         if places:
-            axis.plot(*np.transpose(places), f"{marker}-", color=colour, lw=0.8, label=f"{label}, weeks")
-        for score, place in zip(found, places, strict=True):
-            axis.annotate(
-                str(weeks_of(score.method)),
-                place,
-                offset,
-                textcoords="offset points",
-                ha="center",
-                color=colour,
-                fontsize=8,
-                path_effects=[withStroke(linewidth=3, foreground="white")],  # readable where a line passes
-                zorder=3,
-            )
-    for name, marker, colour in (("GP", "*", style.BLACK), (DEFAULT, "D", style.GRAY)):
+            line = {"color": colour, "lw": 0.8, "ms": 6, "mfc": colour if filled else "none"}
+            axis.plot(*np.transpose(places), f"{marker}-", label=f"{label}, weeks", **line)
+        labels += [
+            Label(str(weeks_of(score.method)), place, colour) for score, place in zip(found, places, strict=True)
+        ]
+    for name, text, marker, colour in (
+        ("GP", "GP", "*", style.BLACK),
+        (DEFAULT, f"{DEFAULT}:\nfit, updates and predictions over the days", "D", style.GRAY),
+    ):
         for score in scores:
             if score.method == name:
-                axis.plot(score.seconds, _error(score, predictor), marker, color=colour, ms=9, ls="", label=name)
+                others.append((score.seconds, _error(score, predictor)))
+                axis.plot(*others[-1], marker, color=colour, ms=8, ls="", label=text)
     axis.set_xscale("log")
-    _legend_below(axis, 3)
+    _legend_below(axis, 2)
+    return labels, others
 
 
 def _against_weeks(axis: Any, scores: list[Score], predictor: str, author: pd.DataFrame | None) -> None:

@@ -1,13 +1,12 @@
 """24 hours ahead from midnight, day after day, by many choices of terms."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.special import ndtri
 
 from compositegp.analysis import predictor
 from compositegp.backend import Floats
@@ -63,7 +62,7 @@ def choices(X: Floats, weeks: int) -> Iterator[Choice]:
 
 
 def study(
-    series: pd.Series, model: Model, days: int, weeks: int, known_seconds: dict[str, float]
+    series: pd.Series, model: Model, days: int, weeks: int, known_seconds: dict[str, list[float]]
 ) -> list[Forecasts]:
     """Forecasts of all methods for days of 2014.
 
@@ -79,8 +78,8 @@ def study(
         Number of days, spread evenly over 2014.
     weeks : int
         History of each prediction.
-    known_seconds : dict of str to float
-        Seconds of methods that were measured before; these are not measured again.
+    known_seconds : dict of str to list of float
+        Seconds of predictions by methods that were measured before; these are not measured again. Others are added.
 
     Returns
     -------
@@ -104,12 +103,24 @@ def study(
         }
         error = np.stack([phases[origin % WEEK] for origin in origins])
         std = np.sqrt(variance + model.noise + error)
-        seconds = known_seconds.get(choice.name)
-        if seconds is None:
-            seconds = _seconds(model, X, Z, residuals[origins[0] - n : origins[0]], choice)
+        if choice.name not in known_seconds:
+            known_seconds[choice.name] = _seconds(model, X, Z, residuals[origins[0] - n : origins[0]], choice)
+        took = known_seconds[choice.name]
         found = PredictiveDistribution(mean.ravel(), std.ravel(), LogTarget())
-        forecasts.append(Forecasts.of(choice.name, series.index[ahead], y[ahead], found, seconds))
+        made = Forecasts.of(choice.name, series.index[ahead], y[ahead], found, min(took))
+        forecasts.append(made._replace(spread=max(took) - min(took)))
     return forecasts
+
+
+def gp_seconds(series: pd.Series, model: Model, weeks: Sequence[int]) -> dict[int, float]:
+    """Seconds of one prediction by the exact GP, by the weeks of its history."""
+    residuals = np.log(series.to_numpy()) - model.level(np.arange(len(series), dtype=np.float64))
+    found = {}
+    for each in weeks:
+        n = WEEK * each
+        X, Z = np.arange(n, dtype=np.float64)[:, None], n + np.arange(DAY, dtype=np.float64)[:, None]
+        found[each] = min(_seconds(model, X, Z, residuals[:n], Choice("GP", None)))
+    return found
 
 
 def study_with_gaps(series: pd.Series, model: Model, starts: pd.DatetimeIndex, weeks: int) -> list[Forecasts]:
@@ -198,8 +209,8 @@ def _coefficient_error(model: Model, origin: int, n: int, weights: Floats) -> Fl
     return np.asarray(((sensitivity @ model.root) ** 2).sum(axis=1))
 
 
-def _seconds(model: Model, X: Floats, Z: Floats, residuals: Floats, choice: Choice) -> float:
-    """Seconds of one prediction, made alone: the least of three where these are quick."""
+def _seconds(model: Model, X: Floats, Z: Floats, residuals: Floats, choice: Choice) -> list[float]:
+    """Seconds of predictions, each made alone: three, or fewer where these take long."""
     composite = Composite.full(len(X)) if choice.composite is None else choice.composite
     took: list[float] = []
     while len(took) < 3 and sum(took) < _QUICK:
@@ -209,44 +220,4 @@ def _seconds(model: Model, X: Floats, Z: Floats, residuals: Floats, choice: Choi
         else:
             _sparse_weights(model, X, Z, choice.inducing)
         took.append(time.perf_counter() - began)
-    return min(took)
-
-
-def forecast_day(series: pd.Series, model: Model, day: pd.Timestamp, n: int) -> dict[str, Floats]:
-    """Forecast of a day by the paper's composite with segments of five weeks.
-
-    Parameters
-    ----------
-    series : pandas Series
-        Hourly, without gaps.
-    model : Model
-    day : pandas Timestamp
-    n : int
-        Hours of history.
-
-    Returns
-    -------
-    dict of str to array of shape (24,)
-        ``observed`` and quantiles ``q…``.
-
-    Examples
-    --------
-    >>> from compositegp.paper.nox_kernel import kernel_of
-    >>> from compositegp.means import Estimated
-    >>> index = pd.date_range("2013-12-20", "2014-01-03", freq="h")
-    >>> values = np.exp(np.random.default_rng(0).normal(3.0, 0.5, size=len(index)))
-    >>> model = Model(kernel_of([], 0.25), Estimated("constant", [3.0], [[0.0]]))
-    >>> shown = forecast_day(pd.Series(values, index), model, pd.Timestamp("2014-01-01"), 200)
-    >>> bool((shown["q0.025"] < shown["q0.975"]).all())
-    True
-    """
-    start = int(np.searchsorted(series.index.to_numpy(), (day + pd.Timedelta(hours=1)).to_datetime64()))
-    n = min(n, start)
-    hours = np.arange(len(series), dtype=np.float64)
-    X, Z = hours[start - n : start, None], hours[start : start + DAY, None]
-    residuals = np.log(series.to_numpy()[start - n : start]) - model.level(X[:, 0])
-    composite = Composite.marginal(segment(X, min(5 * WEEK, n), "sequential"))
-    belief = posterior(model.kernel, X, residuals, Z, composite)
-    mean, std = model.level(Z[:, 0]) + belief.mean, np.sqrt(belief.variance + model.noise)
-    quantiles = {f"q{level:g}": np.exp(mean + ndtri(level) * std) for level in (0.025, 0.25, 0.5, 0.75, 0.975)}
-    return {"observed": series.to_numpy()[start : start + DAY]} | quantiles
+    return took

@@ -14,7 +14,8 @@ from compositegp.analysis import Report, compare
 from compositegp.backend import Floats
 from compositegp.composite import Composite, conditioning_sets, segment
 from compositegp.means import Linear
-from compositegp.paper.claims import Claim, Experiment, picture, table, write_csv, write_frame
+from compositegp.paper.claims import Experiment, picture, table, write_csv, write_frame
+from compositegp.paper.time_series_claims import recursion_claim, runtime_claims, variance_claims
 from compositegp.plotting import style
 from compositegp.posteriors import Belief, posterior, prior
 
@@ -93,8 +94,9 @@ def run(
     _draw_runtimes(picture(out, "timeseries_runtime.png"), runtimes)
     experiment = Experiment("timeseries", "Section 6.1: synthetic time series", _SETTING.format(n=f"{n:,}"))
     experiment.claims = [
-        *_claims(seconds, reports, runtimes, long_series, n // 4),
-        _recursion(X, y, Z, segments, beliefs["CGP, 4 segments"]),
+        *runtime_claims(seconds, runtimes, (_LONG_SERIES, long_series), n // 4),
+        *variance_claims(reports["CGP, 4 segments"], reports["GP"].claimed_variance),
+        recursion_claim(_recursion_error(X, y, Z, segments, beliefs["CGP, 4 segments"])),
     ]
     experiment.pictures = [
         ("timeseries.png", "posteriors and their covariances; last, the CGP's mean with its honest band"),
@@ -104,86 +106,14 @@ def run(
     return experiment
 
 
-def _claims(
-    seconds: dict[str, float],
-    reports: dict[str, Report],
-    runtimes: list[tuple[int, int, float]],
-    long_series: float,
-    size: int,
-) -> list[Claim]:
-    gp, cgp, fitc = seconds["GP"], seconds["CGP, 4 segments"], seconds["FITC, 128 inducing"]
-    composite, exact = reports["CGP, 4 segments"], reports["GP"].claimed_variance
-    many = [(count, took) for count, _, took in runtimes if count >= 4]
-    counts, took = np.log(many).T
-    slope = float(np.polyfit(counts, took, 1)[0])
-    ends = " and ".join(f"{span:.4f} s with K = {count}" for count, span in (many[0], many[-1]))
-    redundant = float((composite.redundancy == "redundant").mean())
-    below = float((composite.claimed_variance < exact).mean())
-    return [
-        Claim(
-            "the CGP is very fast compared to the GP",
-            "at most half of its seconds",
-            f"{cgp:.2f} s against {gp:.2f} s",
-            cgp < 0.5 * gp,
-            "the series is short enough for the cost of calls to count",
-            timed=True,
-        ),
-        Claim(
-            "the CGP is very fast compared to the SGP",
-            "at most half of its seconds",
-            f"{cgp:.2f} s against {fitc:.2f} s",
-            cgp < 0.5 * fitc,
-            f"the CGP takes operations of the order of N · {size:,}² with such segments, FITC of N · 128²",
-            timed=True,
-        ),
-        Claim(
-            "the CGP takes less than a second for 5,000 points",
-            "less than 1 s",
-            f"{long_series:.2f} s for {_LONG_SERIES:,}",
-            long_series < 1,
-            "it takes longer on this machine",
-            timed=True,
-        ),
-        Claim(
-            "the CGP's runtime grows linearly with K",
-            f"as K to a power between 0.9 and 1.1, for K = 4 to {runtimes[-1][0]} segments of equal size",
-            f"as K to the power {slope:.2f}",
-            0.9 < slope < 1.1,
-            ends + (": a part of the time of a call does not depend on K" if slope < 1 else ""),
-            timed=True,
-        ),
-        Claim(
-            "the CGP underestimates the predictive variance",
-            "it claims less than the GP at every test point",
-            f"less at {below:.0%}; on average it claims {composite.claimed_variance.mean():.3f}, the GP "
-            f"{exact.mean():.3f}; its actual error is {composite.actual_mse.mean():.3f}",
-            below == 1,
-            "at the other points its segments say less together than all the data do",
-        ),
-        Claim(
-            "the underestimated variance is consistent with redundant segments",
-            "I(z; y) < Σ I(z; y_k) at every test point",
-            f"at {redundant:.0%} of them",
-            redundant == 1,
-            "at the other points the segments are synergistic",
-        ),
-    ]
-
-
-def _recursion(X: Floats, y: Floats, Z: Floats, segments: list[Any], at_once: Belief) -> Claim:
-    """Section 4.2: the belief that is updated by one segment after the other."""
+def _recursion_error(X: Floats, y: Floats, Z: Floats, segments: list[Any], at_once: Belief) -> float:
+    """Largest difference in mean or covariance of the belief that is updated by one segment after the other."""
     belief = prior(KERNEL, Z, mean=MEAN)
     for part in segments:
         belief = belief.update(X[part], y[part])
-    off = max(
+    return max(
         float(np.abs(belief.mean - at_once.mean).max()),
         float(np.abs(belief.covariance - at_once.covariance).max()),
-    )
-    return Claim(
-        "(Section 4.2) the recursion computes the CGP's posterior",
-        "mean and covariance are those of p(z) Π p(y_k given z) to 1e-6",
-        f"largest difference {off:.0e}",
-        off < 1e-6,
     )
 
 
