@@ -6,7 +6,8 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import ConstantKernel, PairwiseKernel
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, PairwiseKernel
 from test_learning import DEFAULT, TRUTH, simulate
 
 from compositegp import (
@@ -22,6 +23,7 @@ from compositegp import (
 from compositegp.composite import Observations
 from compositegp.learning import Average, BlockEstimate, estimate_block, fisher_average
 from compositegp.learning.fisher_average import _warnings as average_warnings
+from compositegp.simulate import stationary_field
 
 
 @pytest.fixture(scope="module")
@@ -171,3 +173,16 @@ class TestRecursiveEstimate:
             estimate.add([1.0, np.nan], np.eye(2))
         with pytest.raises(ValueError, match="do not merge"):
             estimate.merge(RecursiveEstimate.empty(3))
+
+
+@pytest.mark.parametrize("first", [5200, 7600, 8000, 9000])
+def test_a_segment_has_its_maximum_though_a_long_step_leads_to_a_singular_covariance(first):
+    """By scikit-learn's gradient: a step of Newton from the estimate would be short, and likelihood hardly gained."""
+    start, y = ConstantKernel() * RBF(1.4), stationary_field(RBF(np.sqrt(2)), 10_000, n_draws=2, random_state=0)[1]
+    X, part = np.arange(10_000.0)[:, None], np.arange(first, first + 200)
+    observations = Observations.checked(start, X, y, mean=None, noise_variance=None)
+    found = estimate_block(observations, Composite.of_segments([part]).stacks[0], np.zeros((0, 1)), 0, 0)
+    dense = GaussianProcessRegressor(start, optimizer=None).fit(X[part], y[part])
+    _, gradient = dense.log_marginal_likelihood(found.theta, eval_gradient=True)
+    step = np.linalg.solve(found.fisher, gradient)
+    assert abs(gradient @ step) < 1e-3

@@ -1,10 +1,11 @@
 """Maximum likelihood in one segment, and the running average of such estimates."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from compositegp.backend import Booleans, Floats, Indices, blas_threads_for, keep_freed_memory
 from compositegp.composite import Observations, Stack, score
@@ -13,6 +14,14 @@ from compositegp.learning.recursive_estimate import RecursiveEstimate
 from compositegp.learning.stopping import on_bound
 
 _RESTART_SPREAD = 2.0  # standard deviation of random starts, in log θ
+_REFUSED = 1e25  # value where a covariance is singular
+_BOX, _SMALLEST_BOX, _MOST_BOXES = (
+    0.5,
+    0.01,
+    20,
+)  # half widths in log θ, and number, of boxes that a search goes on in
+_GAIN = 1e-3  # log likelihood that a box has to gain, or else the next is smaller
+_FLAT = 0.1  # slope of the log likelihood in log θ at which a search has ended
 
 
 class BlockEstimate(NamedTuple):
@@ -102,7 +111,7 @@ def estimate_block(
         try:
             found = score(at(theta), stack, coefficients)
         except LinAlgError:
-            return 1e25, np.zeros(len(theta))
+            return _REFUSED, np.zeros(len(theta))
         return -found.log_likelihood, -found.gradient
 
     keep_freed_memory()
@@ -111,15 +120,35 @@ def estimate_block(
     for _ in range(n_restarts):
         starts.append(kernel.theta + _RESTART_SPREAD * generator.standard_normal(len(kernel.theta)))
     with blas_threads_for(stack.indices.shape[1]):
-        results = [
-            minimize(objective, np.clip(start, *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds)
-            for start in starts
-        ]
-        best = min(results, key=lambda result: result.fun)
-        if best.fun >= 1e25:
+        best = min((_search(objective, start, bounds) for start in starts), key=lambda result: result.fun)
+        if best.fun >= _REFUSED:
             return None
         try:
             exact = score(at(best.x), stack, coefficients, probes=-1)
         except LinAlgError:
             return None
     return BlockEstimate(best.x, exact.fisher, on_bound(best.x, bounds), exact.log_likelihood, exact.n_points)
+
+
+def _search(objective: Callable[[Floats], tuple[float, Floats]], start: Floats, bounds: Floats) -> OptimizeResult:
+    """The minimum that L-BFGS-B finds from a start, clipped into the bounds (p, 2).
+
+    Where a step leads to a covariance that is singular, or nearly so, there is no value or one beyond all measure, and
+    the line search may end where it began. While the slope is not about zero, the search goes on in a box around the
+    best point. The box moves with that point, and shrinks where the point stays.
+    """
+    best = minimize(objective, np.clip(start, *bounds.T), jac=True, method="L-BFGS-B", bounds=bounds)
+    width = _BOX
+    for _ in range(_MOST_BOXES):
+        # At a bound a slope that leads out of the bounds does not count.
+        downhill = np.where(
+            on_bound(best.x, bounds) & (best.jac * (best.x - bounds.mean(axis=1)) < 0), 0.0, best.jac
+        )
+        if best.fun >= _REFUSED or width < _SMALLEST_BOX or np.abs(downhill).max(initial=0.0) < _FLAT:
+            break
+        box = np.clip(best.x[:, None] + [-width, width], bounds[:, :1], bounds[:, 1:])
+        found = minimize(objective, best.x, jac=True, method="L-BFGS-B", bounds=box)
+        if found.fun > best.fun - _GAIN:
+            width /= 4
+        best = min(best, found, key=lambda result: result.fun)
+    return best
