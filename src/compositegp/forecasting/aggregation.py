@@ -78,7 +78,16 @@ def aggregate_forecast(
 
 
 def check_aggregation(steps: int) -> None:
-    """Raise a ValueError if a horizon has too many steps for averages."""
+    """Raise a ValueError if a horizon has too many steps for averages.
+
+    Parameters
+    ----------
+    steps : int
+
+    Examples
+    --------
+    >>> check_aggregation(24)
+    """
     if steps > _MOST_STEPS:
         raise ValueError(
             f"horizon has {steps} steps, and averages need the covariances of all of them: {_MOST_STEPS} at most. Give "
