@@ -161,7 +161,7 @@ def run_verde(split: Split, lonlat: bool) -> dict[str, float]:
         (east, north), y = vd.BlockReduce(np.mean, spacing=spacing).filter((places[:, 0], places[:, 1]), y)
         places = np.column_stack([east, north])
     dampings = [1e-6, 1e-4, 1e-2]
-    spline = vd.SplineCV(dampings=dampings, cv=vd.BlockKFold(spacing=np.ptp(places) / 20, n_splits=3))
+    spline = vd.SplineCV(dampings=dampings, cv=vd.BlockKFold(spacing=np.ptp(places, axis=0).max() / 20, n_splits=3))
     spline.fit((places[:, 0], places[:, 1]), y)
     return scores(spline.predict((tests[:, 0], tests[:, 1])), None, split.y_test)
 
