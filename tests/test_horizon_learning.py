@@ -450,7 +450,7 @@ def test_every_effect_but_the_level_may_be_left_out_and_a_column_with_its_histor
     assert everything - left["without wind"] == {"wind"}
 
 
-def test_a_column_that_says_nothing_is_left_out(rng):
+def test_to_leave_out_a_column_costs_what_it_says(rng):
     index = pd.date_range("2024-01-01", periods=24 * 40, freq="h")
     daily = np.sin(2 * np.pi * np.arange(len(index)) / 24)
     X = pd.DataFrame({"heat": rng.normal(size=len(index)), "nothing": rng.normal(size=len(index))}, index=index)
