@@ -13,8 +13,8 @@ the commit and the versions of its run, and `--write` makes the page.
 
 Defaults of compositegp come from origins inside the training parts and from other series, but test scores of
 electricity and of the NOx series had been seen when four of them were settled (the share of the windows that errors
-are learned from, that the scale follows recent errors, and within how many standard errors scales of the target count
-as equal), so that these test parts are not untouched.
+are learned from, that the scale follows recent errors, within how many standard errors scales of the target count as
+equal, and that of equal ones the one that changes values least is taken), so that these test parts are not untouched.
 """
 
 import argparse

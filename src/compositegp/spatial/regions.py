@@ -14,7 +14,7 @@ from compositegp.spatial.map_model import MapModel
 if TYPE_CHECKING:
     import pandas as pd
 
-_NODES = 400  # points by which the average over a region is computed, about
+_NODES = 400  # points by which the average over a region is computed, from half to twice as many
 _NAMES = ("name", "NAME", "Name", "id")
 
 
@@ -129,7 +129,7 @@ def _nodes(name: str, rings: Sequence[Floats]) -> Floats:
         lattice = low + size * np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
         inside = lattice[_inside(lattice, rings)]
         if len(inside) >= _NODES // 2:
-            return np.asarray(inside[:: max(1, len(inside) // _NODES)])
+            return np.asarray(inside)
     if not len(inside):
         raise ValueError(f"region {name!r} is too thin to place points in it.")
     return np.asarray(inside)
