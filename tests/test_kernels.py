@@ -60,6 +60,7 @@ FALLBACK = [
     PairwiseKernel(0.7, metric="laplacian"),
     2.0 * PairwiseKernel(0.7, metric="laplacian") + RBF(ARD) + WhiteKernel(0.1),
 ]
+SIZES = [17, 150]  # of large sets each pair is computed once
 FALLBACK_WITHOUT_EXACT_GRADIENT = [Matern(0.8, nu=1.2)]
 
 
@@ -75,9 +76,10 @@ def pullback(kernel, X, cotangent):
     return linearize(kernel, X).pullback(cotangent)
 
 
+@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("kernel", KERNELS + FALLBACK + FALLBACK_WITHOUT_EXACT_GRADIENT, ids=id_of)
-def test_value_equals_scikit_learn(kernel, rng):
-    X, Y = rng.normal(size=(17, 3)), rng.normal(size=(9, 3))
+def test_value_equals_scikit_learn(kernel, n, rng):
+    X, Y = rng.normal(size=(n, 3)), rng.normal(size=(9, 3))
     X[5] = X[2]  # a duplicate
     np.testing.assert_allclose(gram(kernel, X), kernel(X), rtol=0, atol=1e-10)
     np.testing.assert_allclose(gram(kernel, X, Y), kernel(X, Y), rtol=0, atol=1e-10)
@@ -86,24 +88,29 @@ def test_value_equals_scikit_learn(kernel, rng):
     np.testing.assert_allclose(diagonal(kernel, X, noise=False), np.diag(kernel(X, X)), rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("kernel", KERNELS + FALLBACK, ids=id_of)
-def test_derivative_equals_scikit_learn(kernel, rng):
-    X = rng.normal(size=(17, 3))
+def test_derivative_equals_scikit_learn(kernel, n, rng):
+    X = rng.normal(size=(n, 3))
     X[5] = X[2]
     K, gradient = kernel(X, eval_gradient=True)
     linearized = linearize(kernel, X)
     np.testing.assert_allclose(linearized.value, K, rtol=0, atol=1e-10)
     np.testing.assert_allclose(linearized.jacobian(), np.moveaxis(gradient, -1, 0), rtol=0, atol=1e-10)
     cotangent = rng.normal(size=K.shape)  # not symmetric
+    scale = 1 + n**2 * np.abs(gradient).max(initial=0)  # of sums over pairs
     np.testing.assert_allclose(
-        linearized.pullback(cotangent), np.einsum("ij,ijp->p", cotangent, gradient), rtol=0, atol=1e-10
-    )
-    vectors = rng.normal(size=(17, 4))
-    np.testing.assert_allclose(
-        linearized.products(cotangent, vectors),
-        np.einsum("ij,ijp,jm->pim", cotangent, gradient, vectors),
+        linearized.pullback(cotangent) / scale,
+        np.einsum("ij,ijp->p", cotangent, gradient) / scale,
         rtol=0,
-        atol=1e-10,
+        atol=1e-12,
+    )
+    vectors = rng.normal(size=(n, 4))
+    np.testing.assert_allclose(
+        linearized.products(cotangent, vectors) / scale,
+        np.einsum("ij,ijp,jm->pim", cotangent, gradient, vectors, optimize=True) / scale,
+        rtol=0,
+        atol=1e-12,
     )
 
 
@@ -309,3 +316,14 @@ def test_wrong_number_of_length_scales():
 )
 def test_points_are_measured_in_the_length_scales_of_the_kernel(kernel, scales):
     np.testing.assert_allclose(in_length_scales(kernel, np.ones((1, 2)))[0], scales)
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(ARD), Matern(0.8, nu=0.5), 2.0 * Matern(ARD, nu=2.5) + WhiteKernel(0.1)], ids=id_of
+)
+def test_a_batch_of_large_sets_equals_one_by_one(kernel, rng):
+    X = rng.normal(size=(2, 130, 3))
+    for one, both in zip(X, linearize(kernel, X).value, strict=True):
+        np.testing.assert_array_equal(both, linearize(kernel, one).value)
+    np.testing.assert_array_equal(gram(kernel, X)[1], gram(kernel, X[1]))
+    np.testing.assert_array_equal(jacobian(kernel, X)[1], jacobian(kernel, X[1]))

@@ -15,7 +15,12 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from compositegp.backend import Array, fuses_radial, like, radial_gram, radial_products
-from compositegp.kernels.distances import squared_difference_products, squared_differences, squared_distances
+from compositegp.kernels.distances import (
+    of_each_pair,
+    squared_difference_products,
+    squared_differences,
+    squared_distances,
+)
 from compositegp.kernels.evaluation import (
     Linearized,
     diagonal,
@@ -159,7 +164,9 @@ def _radial_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     others = None if Y is None else in_units(kernel, profile.unit, Y)
     if fuses_radial(scaled, _smoothness(kernel)):
         return radial_gram(scaled, others, _smoothness(kernel))
-    return profile.value(squared_distances(scaled, scaled if others is None else others))
+    if others is None:
+        return of_each_pair(scaled, lambda s: (profile.value(s),))[0]
+    return profile.value(squared_distances(scaled, others))
 
 
 @rule(linearize, RBF)
@@ -198,28 +205,29 @@ def _fused_linearize(kernel: Kernel, profile: Profile, scaled: Array, free: bool
 def _linearize_in_passes(kernel: Kernel, profile: Profile, scaled: Array, free: bool) -> Linearized:
     """Linearization from matrices of the squared distances and of the slopes."""
     xp = array_namespace(scaled)
-    s = squared_distances(scaled, scaled)
-    isotropic = not kernel.anisotropic
-    value, slope = profile.value_and_slope(xp.asarray(s, copy=True) if isotropic and free else s)
-    if isotropic and free:
-        s *= slope  # the derivative itself
+    if not free:
+        (value,) = of_each_pair(scaled, lambda s: (profile.value(s),))
+        return Linearized.of_matrices(value, [])
+    if not kernel.anisotropic:
+        value, derivative = of_each_pair(scaled, lambda s: _with_derivative(profile, s))
+        return Linearized.of_matrices(value, [lambda: derivative])
+    value, slope = of_each_pair(scaled, profile.value_and_slope)
 
     def products(weights: Array, vectors: Array) -> Array:
-        if not free:
-            return no_products(vectors)
-        if isotropic:
-            return ((weights * s) @ vectors)[..., None, :, :]
         return squared_difference_products(weights * slope, scaled, vectors)
 
     def jacobian() -> Array:
-        if not free:
-            return xp.zeros((*s.shape[:-2], 0, *s.shape[-2:]), dtype=value.dtype, device=value.device)
-        if isotropic:
-            return s[..., None, :, :]
         columns = range(scaled.shape[-1])
         return xp.stack([slope * squared_differences(scaled, column) for column in columns], axis=-3)
 
     return Linearized(value, products, jacobian)
+
+
+def _with_derivative(profile: Profile, s: Array) -> tuple[Array, Array]:
+    """Values and derivatives in the log of a single length scale, at squared distances that are overwritten."""
+    value, slope = profile.value_and_slope(array_namespace(s).asarray(s, copy=True))
+    s *= slope
+    return value, s
 
 
 @rule(diagonal, RBF)
