@@ -68,7 +68,7 @@ class Nearest(PredictionMethod):
     Parameters
     ----------
     n_neighbors : int or "auto"
-        Observations in the term. ``auto``: the smallest number, up to 512, whose expected log score is within 0.002
+        Observations in the term. ``auto``: the smallest number, up to 512, whose expected log score is within 0.0005
         nats of that of 1,024, near the data and in gaps; 1,024 where 512 would lose 0.02 (in more than two columns
         near the data alone). In one or two columns a quarter of them are farther away, up to eight times as far down
         the list of the nearest, where that is expected to be better: it is in gaps, with a long range.
