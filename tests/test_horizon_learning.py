@@ -16,7 +16,13 @@ from compositegp.forecasting.coefficients import Information, forecast_in_order,
 from compositegp.forecasting.effects import Effect, Effects, column_knots
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import column_histories, history_names, past_lags
-from compositegp.forecasting.horizon_terms import Geometry, Windows, covariance_slopes, covariances, cut_windows
+from compositegp.forecasting.horizon_terms import (
+    Geometry,
+    Windows,
+    covariances,
+    covariances_and_slopes,
+    cut_windows,
+)
 from compositegp.forecasting.memory import Memory, learn_memory, memory_kernel, parts_of, standard_errors, sum_of
 from compositegp.forecasting.model_choice import _best_scale, _without_effects
 from compositegp.forecasting.series_learning import Candidate, PastForecasts
@@ -66,7 +72,9 @@ class TestTerms:
             slope[: len(by_k)] += by_k
         theta = KERNEL.theta
         numeric = [(total(theta + d) - total(theta - d)) / 2e-5 for d in 1e-5 * np.eye(len(theta))]
-        np.testing.assert_allclose(covariance_slopes(KERNEL, geometry.reach) @ slope, numeric, rtol=1e-5)
+        k, slopes = covariances_and_slopes(KERNEL, geometry.reach)
+        np.testing.assert_allclose(slopes @ slope, numeric, rtol=1e-5)
+        np.testing.assert_allclose(k, covariances(KERNEL, geometry.reach), rtol=1e-13)
         assert sum(one.log_scores(k).sum() for one in windows) == pytest.approx(total(theta))
 
     def test_what_is_missing_is_left_out(self, rng):

@@ -3,11 +3,19 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, WhiteKernel
 from sklearn.preprocessing import FunctionTransformer, PowerTransformer
 
 from compositegp import Committee, CompositeGPRegressor, CompositeSum, Inducing, Nearest, PredictiveDistribution
-from compositegp.predictive import IdentityTarget, LogTarget, StudentT, TransformedTarget, score_predictions
+from compositegp.predictive import (
+    IdentityTarget,
+    LogTarget,
+    NormalMixture,
+    StudentT,
+    TransformedTarget,
+    score_predictions,
+)
 
 LOCATION, SCALE = np.array([-0.4, 0.3, 1.1]), np.array([0.5, 0.8, 0.2])
 DF = np.array([3.0, 5.0, 40.0])
@@ -203,3 +211,14 @@ def test_crps_where_a_transformer_does_not_reach_the_tails():
         )
     with pytest.raises(ValueError, match="has no inverse"):
         crps(1.5)  # 1 in 20
+
+
+@pytest.mark.parametrize("df", [2.01, 4.0, 1e3])
+def test_quantiles_of_a_mixture_are_the_roots_of_its_distribution(df):
+    family, q = NormalMixture(df), np.array([1e-300, 1e-12, 1e-3, 0.025, 0.3, 0.5])
+    found = family.quantile(q)
+    np.testing.assert_allclose(np.log(family.cdf(found)), np.log(q), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(family.quantile(1 - q[2:]), -found[2:], rtol=1e-11, atol=1e-14)
+    np.testing.assert_array_equal(family.quantile(np.array([0.0, 1.0])), [-np.inf, np.inf])
+    by_search = brentq(lambda z: float(family.cdf(np.array(z))) - 0.3, -5, 0, xtol=1e-14)
+    np.testing.assert_allclose(found[4], by_search, rtol=1e-12)

@@ -46,15 +46,16 @@ def covariances(kernel: Kernel, count: int) -> Floats:
     return found
 
 
-def covariance_slopes(kernel: Kernel, count: int) -> Floats:
-    """Derivatives of `covariances` in kernel.theta: shape (p, count)."""
+def covariances_and_slopes(kernel: Kernel, count: int) -> tuple[Floats, Floats]:
+    """The same, and their derivatives in kernel.theta: shapes (count,) and (p, count)."""
     # Pairs of points: the origin and a lag. Their Gram matrices are 2 × 2, with noise in the diagonal.
     pairs = np.zeros((count, 2, 1))
     pairs[:, 1, 0] = np.arange(count)
-    jacobian = np.asarray(linearize(kernel, pairs).jacobian())
-    found = jacobian[:, :, 0, 1].T.copy()
-    found[:, 0] = jacobian[0, :, 0, 0]
-    return found
+    linearized = linearize(kernel, pairs)
+    value, jacobian = np.asarray(linearized.value), np.asarray(linearized.jacobian())
+    found, slopes = value[:, 0, 1].copy(), jacobian[:, :, 0, 1].T.copy()
+    found[0], slopes[:, 0] = value[0, 0, 0], jacobian[0, :, 0, 0]
+    return found, slopes
 
 
 class Filter(NamedTuple):

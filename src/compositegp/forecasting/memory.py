@@ -19,7 +19,8 @@ from sklearn.gaussian_process.kernels import (
 
 from compositegp.backend import Floats
 from compositegp.forecasting.damped_trend import DampedTrend
-from compositegp.forecasting.horizon_terms import covariance_slopes, covariances
+from compositegp.forecasting.horizon_terms import covariances, covariances_and_slopes
+from compositegp.kernels import at_theta
 
 _ROUNDS = 60  # of the optimizer
 _VARIANCES = (1e-5, 50.0)  # bounds on the variance of a part, over that of the series
@@ -210,7 +211,7 @@ def learn_memory(
     def objective(theta: Floats) -> tuple[float, Floats]:
         for (part, name), value in zip(places, np.exp(theta), strict=True):
             setattr(part, name, float(value))
-        k, total, slope = covariances(trial, reach), 0.0, np.zeros(reach)
+        (k, slopes), total, slope = covariances_and_slopes(trial, reach), 0.0, np.zeros(reach)
         try:
             for one in windows:
                 value, by_k = one.score(k)
@@ -220,7 +221,7 @@ def learn_memory(
             return _REFUSED, np.zeros_like(theta)
         pull = prior @ (theta - begin)
         total -= 0.5 * float((theta - begin) @ pull)
-        return -total / count, -(covariance_slopes(trial, reach) @ slope - pull) / count
+        return -total / count, -(slopes @ slope - pull) / count
 
     found = minimize(
         objective, kernel.theta, jac=True, method="L-BFGS-B", bounds=kernel.bounds, options={"maxiter": rounds}
@@ -233,7 +234,7 @@ def learn_memory(
 def fisher_information(kernel: Kernel, windows: Sequence[Terms]) -> Floats:
     """Fisher information of the terms of some windows about the kernel's hyper-parameters: shape (p, p)."""
     reach = max(one.reach for one in windows)
-    k, slopes = covariances(kernel, reach), covariance_slopes(kernel, reach)
+    k, slopes = covariances_and_slopes(kernel, reach)
     return np.asarray(sum(one.fisher(k[: one.reach], slopes[:, : one.reach]) for one in windows))
 
 
@@ -246,15 +247,14 @@ def standard_errors(kernel: Kernel, windows: Sequence[Terms]) -> Floats:
     step = 1e-3
 
     def slopes(at: Floats) -> Floats:
-        trial = kernel.clone_with_theta(at)
-        k, total = covariances(trial, reach), np.zeros(reach)
+        (k, by_theta), total = covariances_and_slopes(at_theta(kernel, at), reach), np.zeros(reach)
         for one in windows:
             by_k = one.score(k)[1]
             total[: len(by_k)] += by_k
-        return np.asarray(covariance_slopes(trial, reach) @ total)
+        return np.asarray(by_theta @ total)
 
     def scores(at: Floats) -> Floats:
-        k = covariances(kernel.clone_with_theta(at), reach)
+        k = covariances(at_theta(kernel, at), reach)
         return np.concatenate([one.log_scores(k) for one in windows])
 
     directions = step * np.eye(len(theta))

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
 
 from compositegp.backend import Floats, Indices
 from compositegp.forecasting.coefficients import Forecasts, Information
@@ -60,9 +61,10 @@ class WholePast:
         """The log likelihood, and its derivative in the covariances k by lag: a number, shape (N,)."""
         factor, z = self._factored(k)
         value = float(self._one_step(factor, z).sum())
-        inverse = cho_solve((factor, True), np.eye(len(z)), check_finite=False)
+        half, _ = dpotri(factor, lower=1)  # the lower triangle of K⁻¹
         solved = solve_triangular(factor, z, lower=True, trans=1, check_finite=False)
-        by_covariance = 0.5 * (np.outer(solved, solved) - inverse)
+        by_covariance = np.tril(np.outer(solved, solved) - half)  # twice over, but on the diagonal
+        np.fill_diagonal(by_covariance, 0.5 * np.diagonal(by_covariance))
         slope = np.bincount(self._lags.ravel(), by_covariance.ravel(), minlength=len(z))
         slope[0] += _JITTER * float(np.trace(by_covariance))
         return value, np.asarray(slope)
