@@ -12,6 +12,7 @@ from compositegp.cli.stream_rows import RowParser
 from compositegp.cli.text_format import TextFormat
 from compositegp.cli.time_columns import TimeFormat
 from compositegp.forecasting import CompositeGPForecaster, Timeline, backtest, in_utc, in_zone, observe
+from compositegp.forecasting.clock import Clock
 
 ZONE = "Europe/Stockholm"
 PLAIN = CompositeGPForecaster(None, seasons=["day"], search=False)
@@ -30,6 +31,46 @@ def test_a_year_of_local_times_comes_back(zone):
     index = pd.date_range("2024-01-01", periods=2 * 24 * 366, freq="30min", tz=zone)
     assert (in_zone(index.tz_localize(None), zone) == index).all()
     assert (in_zone(index.tz_convert("UTC"), zone) == index).all()
+
+
+@pytest.mark.parametrize(
+    ("zone", "standard"),
+    [
+        (ZONE, "Etc/GMT-1"),
+        ("America/New_York", "Etc/GMT+5"),
+        ("Australia/Melbourne", "Etc/GMT-10"),
+        ("Asia/Tokyo", "Etc/GMT-9"),  # without daylight saving
+    ],
+)
+def test_standard_time_is_the_clock_of_a_fixed_offset(zone, standard):
+    stamps = pd.date_range("2023-01-01", periods=2 * 24 * 400, freq="30min", tz="UTC")
+    none, places = np.array([], dtype="datetime64[D]"), np.arange(float(len(stamps)))
+    local, fixed = (Clock.at(Timeline.of(stamps, one), places, none) for one in (zone, standard))
+    found = local.in_standard_time()
+    np.testing.assert_allclose(found.day, fixed.day, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found.weekday, fixed.weekday)
+    assert not fixed.saving.any()
+    assert set(np.round(24 * local.saving, 9)) == ({0.0} if zone == "Asia/Tokyo" else {0.0, 1.0})
+
+
+@pytest.mark.parametrize("by_the_sun", [True, False])
+def test_the_clock_that_a_series_follows_is_found(by_the_sun, tmp_path):
+    index = pd.date_range("2024-02-10", periods=24 * 84, freq="h", tz=ZONE)  # seven weeks of winter, five of summer
+    hour = (index.tz_convert("Etc/GMT-1") if by_the_sun else index).hour.to_numpy()
+    noise = np.random.default_rng(0).normal(size=len(index))
+    series = pd.Series(10 + 3 * np.exp(-0.5 * ((hour - 12) / 1.5) ** 2) + 0.3 * noise, index=index)
+    model = CompositeGPForecaster(None).fit(series)
+    kinds = {effect.name: effect.kind for effect in model._fitted().effects.effects}
+    assert kinds["day"] == ("standard day" if by_the_sun else "day")
+    assert any("without daylight saving" in note for note in model.notes_)
+    assert "day" in [season.name for season in model.seasons_]
+    noon = model.predict(24)["mean"].idxmax()
+    assert noon.hour == (13 if by_the_sun else 12)
+    model.save(tmp_path / "model.cgp")
+    expected = model.predict(24)
+    pd.testing.assert_frame_equal(CompositeGPForecaster.load(tmp_path / "model.cgp").predict(24), expected)
+    again = model.refit(series)
+    assert {effect.name: effect.kind for effect in again._fitted().effects.effects} == kinds
 
 
 def test_times_that_the_clock_skips_are_of_another_clock():

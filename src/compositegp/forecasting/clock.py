@@ -1,7 +1,7 @@
 """Local time of a series: the hour, the day of the week, holidays and the time of year at each step."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ class Clock:
     is_holiday : array of shape (n,)
     year : array of shape (n,)
         Years since 2000: the fraction is the time of year.
+    saving : array of shape (n,)
+        Part of a day by which the clock is ahead of standard time: an hour in summer, in many zones.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Clock:
     weekday: Indices
     is_holiday: Booleans
     year: Floats
+    saving: Floats
 
     @classmethod
     def at(cls, timeline: Timeline, places: Floats, holidays: Any) -> "Clock":
@@ -54,11 +57,37 @@ class Clock:
         day = (naive.to_numpy() - days) / np.timedelta64(1, "D")
         number = days.astype(np.int64)
         year = (number - 10957 + day) / _YEAR  # day 10957 after 1970 is the first of 2000
-        return cls(places, day, (number + 3) % 7, np.isin(days, holidays), year)
+        return cls(places, day, (number + 3) % 7, np.isin(days, holidays), year, _saving(local))
 
     def take(self, rows: Booleans) -> "Clock":
         """The clock at some of the steps."""
-        return Clock(self.places[rows], self.day[rows], self.weekday[rows], self.is_holiday[rows], self.year[rows])
+        return Clock(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    def in_standard_time(self) -> "Clock":
+        """The same without daylight saving: hour and day of the week of a clock that is never changed."""
+        day = np.round(self.day - self.saving, 12)  # so that midnight is not a little earlier
+        weekday = (self.weekday + np.floor(day).astype(self.weekday.dtype)) % 7
+        return replace(self, day=day % 1.0, weekday=weekday, saving=np.zeros_like(self.saving))
+
+
+def _saving(local: pd.DatetimeIndex) -> Floats:
+    """Part of a day by which local times (n,) are ahead of standard time: the lesser offset from UTC of their year."""
+    if local.tz is None:
+        return np.zeros(len(local))
+    offset = _offset(local)
+    years, which = np.unique(local.year.to_numpy(), return_inverse=True)
+    winter, summer = (
+        _offset(
+            pd.DatetimeIndex([pd.Timestamp(year=year, month=month, day=1, hour=12) for year in years], tz=local.tz)
+        )
+        for month in (1, 7)
+    )
+    return np.asarray(offset - np.minimum(winter, summer)[which])
+
+
+def _offset(local: pd.DatetimeIndex) -> Floats:
+    """Offset from UTC, in days."""
+    return np.asarray((local.tz_localize(None) - in_utc(local).tz_localize(None)) / pd.Timedelta(days=1))
 
 
 def holidays_of(country: str, first: pd.Timestamp, last: pd.Timestamp) -> Any:

@@ -7,7 +7,7 @@ have independent standard normal priors and are learned from all of the history.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from compositegp.forecasting.timeline import Timeline
 _FINE, _COARSE = (24, 0.35), (12, 0.8)  # knots in a day, and length scale of profiles and of interactions
 _KNOTS = 10  # of a smooth function of a column
 KERNEL_PARTS = ("short memory", "medium memory", "long memory", "damped trend", "noise")  # besides patterns
+_STANDARD = "standard "  # before the kind of an effect: on a clock without daylight saving
 _SMALLEST = 0.01  # functions of a smaller variance are left out, over the largest
 
 
@@ -31,12 +32,13 @@ class Effect:
     ----------
     name : str
         As it is shown to a user.
-    kind : {"level", "trend", "day", "week", "year", "cycle", "column"}
+    kind : {"level", "trend", "day", "week", "year", "cycle", "column", "standard day", "standard week"}
+        The last two are those of a clock without daylight saving.
     column : int
         Of the points; for a column only.
     numbers : array
-        ``trend``: center and span; ``week``: 1 if there are several values a day; ``year``: number of harmonics;
-        ``cycle``: steps of a period; ``column``: knots, in the unit of the column.
+        ``trend``: center and span; ``week`` and ``standard week``: 1 if there are several values a day; ``year``:
+        number of harmonics; ``cycle``: steps of a period; ``column``: knots, in the unit of the column.
     by_hour : bool
         Whether it differs by the hour of day.
     spread : float
@@ -49,6 +51,16 @@ class Effect:
     numbers: Any = ()
     by_hour: bool = False
     spread: float = 1.0
+
+    @property
+    def season(self) -> str | None:
+        """Whose profile it is, on whatever clock: "day", "week", "year" or "cycle"; None if it has none."""
+        kind = self.kind.removeprefix(_STANDARD)
+        return kind if kind in ("day", "week", "year", "cycle") else None
+
+    def in_standard_time(self) -> "Effect":
+        """The same on a clock without daylight saving, if it is an effect of the hour and of the day of the week."""
+        return replace(self, kind=_STANDARD + self.kind) if self.kind in ("day", "week") else self
 
     def functions(self, points: Floats, clock: Clock) -> Floats:
         """Basis functions of points (n, 1 + k), of shape (n, q)."""
@@ -163,6 +175,14 @@ def _week(effect: Effect, points: Floats, clock: Clock) -> Floats:
     return products(types, _periodic(clock.day, *_FINE))
 
 
+def _standard_day(effect: Effect, points: Floats, clock: Clock) -> Floats:
+    return _day(effect, points, clock.in_standard_time())
+
+
+def _standard_week(effect: Effect, points: Floats, clock: Clock) -> Floats:
+    return _week(effect, points, clock.in_standard_time())
+
+
 def _year(effect: Effect, points: Floats, clock: Clock) -> Floats:
     count = int(effect.numbers[0])
     angles = 2 * np.pi * clock.year[:, None] * np.arange(1, 1 + count)
@@ -209,6 +229,8 @@ _KINDS = {
     "trend": _trend,
     "day": _day,
     "week": _week,
+    "standard day": _standard_day,
+    "standard week": _standard_week,
     "year": _year,
     "cycle": _cycle,
     "column": _column,

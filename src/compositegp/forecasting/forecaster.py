@@ -214,8 +214,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         offered = self._effects(task, timeline, labels)[0]
         for more in history_effects(task.grid, task.rhythm, labels).values():
             offered = offered + more
-        names = before.effects.columns
-        candidate = Candidate(before.transform, [one for one in offered if one.name in names], Memory())
+        kinds = {one.name: one.kind for one in before.effects.effects}
+        kept = [replace(one, kind=kinds[one.name]) for one in offered if one.name in kinds]
+        candidate = Candidate(before.transform, kept, Memory())
         learned = learn_candidate(task, candidate, kernel, rounds=1, learn_kernel=False)
         learned = replace(learned, names=before.names)
         self._take(seen, timeline, task, learned, seen.notes + notes)
@@ -448,8 +449,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         steps = {name: length / series.timeline.mean_step for name, length in CANDIDATES.items()}
         found = []
         for effect in series.effects.effects:
-            if effect.kind in ("day", "week", "year", "cycle"):
-                period = float(effect.numbers[0]) if effect.kind == "cycle" else steps[effect.kind]
+            if effect.season is not None:
+                period = float(effect.numbers[0]) if effect.season == "cycle" else steps[effect.season]
                 found.append(Season(effect.name, period))
         return sorted(found, key=lambda season: season.period)
 

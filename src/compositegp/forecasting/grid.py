@@ -13,6 +13,7 @@ from compositegp.forecasting.timeline import Timeline
 
 _MOST_LAGS = 672  # known values that a forecast is made from
 _DAY = pd.Timedelta(days=1)
+_SUB_DAILY = 1.5  # values a day, above which there are several
 _HISTORIES = (0.25, 1.0, 3.0)  # days over which the history of a column is averaged
 _OFF_GRID = 0.01  # steps by which a time may differ from its step before it is noted
 
@@ -37,6 +38,11 @@ class Rhythm(NamedTuple):
     patterns: dict[str, float]
     per_day: float
 
+    @property
+    def is_sub_daily(self) -> bool:
+        """Whether there are several values a day."""
+        return self.per_day > _SUB_DAILY
+
     @classmethod
     def of(cls, timeline: Timeline) -> "Rhythm":
         """What the step of a timeline suggests.
@@ -53,7 +59,7 @@ class Rhythm(NamedTuple):
             return cls(max(round(year), 1), max(round(4 * year), 8), {"year": year} if year >= 2 else {}, per_day)
         if timeline.unit == "business day":
             return cls(5, 60, {"week": 5.0}, per_day)
-        if per_day > 1.5:
+        if per_day > _SUB_DAILY:
             patterns = {"day": per_day, "week": 7 * per_day}
             return cls(max(round(per_day), 1), round(14 * per_day), patterns, per_day)
         if per_day > 0.3:

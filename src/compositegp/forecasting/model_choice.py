@@ -48,7 +48,7 @@ def clock_effects(grid: Grid, rhythm: Rhythm, seasons: Sequence[str] | None = No
         "day", "week", "year": those to take; by default all that fit.
     """
     size, per_day = len(grid.values), rhythm.per_day
-    days, sub_daily = size / per_day, per_day > 1.5
+    days, sub_daily = size / per_day, rhythm.is_sub_daily
 
     def wanted(name: str, fits: bool) -> bool:
         return fits if seasons is None else name in seasons
@@ -71,9 +71,8 @@ def column_effects(grid: Grid, rhythm: Rhythm, names: Sequence[str]) -> list[Eff
 
     Histories of the columns are in the grid too, after all the columns.
     """
-    sub_daily = rhythm.per_day > 1.5
     return [
-        Effect(name, "column", 1 + j, column_knots(grid.columns[:, j]), by_hour=sub_daily)
+        Effect(name, "column", 1 + j, column_knots(grid.columns[:, j]), by_hour=rhythm.is_sub_daily)
         for j, name in enumerate(names)
     ]
 
@@ -85,7 +84,7 @@ def history_effects(grid: Grid, rhythm: Rhythm, names: Sequence[str]) -> dict[st
         if len(np.unique(grid.columns[np.isfinite(grid.columns[:, j]), j])) > 2:
             columns = [len(names) + 3 * j + i for i in range(3)]
             found[name] = [
-                Effect(label, "column", 1 + at, column_knots(grid.columns[:, at]), by_hour=rhythm.per_day > 1.5)
+                Effect(label, "column", 1 + at, column_knots(grid.columns[:, at]), by_hour=rhythm.is_sub_daily)
                 for label, at in zip(history_names(name), columns, strict=True)
             ]
     return found
@@ -132,7 +131,9 @@ def choose_model(
         notes.append(
             f"scale of the target: {_name(best.candidate.transform)}, by the log scores of past forecasts ({scores})"
         )
-    stages = (_with_histories, _without_effects, _other_memories)[: 2 if task.is_whole else 3]
+    stages = [_with_histories, _without_effects, *([] if task.is_whole else [_other_memories])]
+    if task.clock_changes:
+        stages.insert(0, _in_standard_time)
     for stage in stages if search else ():
         changes = list(stage(best.candidate, histories, fixed))
         tried = run(
@@ -162,6 +163,15 @@ def _with_histories(
 ) -> Iterator[tuple[str, Candidate]]:
     for name, effects in histories.items():
         yield f"with the history of {name}", replace(candidate, effects=candidate.effects + effects)
+
+
+def _in_standard_time(
+    candidate: Candidate, histories: dict[str, list[Effect]], fixed: Sequence[str]
+) -> Iterator[tuple[str, Candidate]]:
+    """Day and week on a clock without daylight saving: the sun's, not people's."""
+    effects = [effect.in_standard_time() for effect in candidate.effects]
+    if any(one is not other for one, other in zip(effects, candidate.effects, strict=True)):
+        yield "day and week without daylight saving", replace(candidate, effects=effects)
 
 
 def _without_effects(

@@ -105,6 +105,14 @@ class Task(NamedTuple):
         return len(self.grid.values) <= min(_WHOLE, self.n_neighbors)
 
     @property
+    def clock_changes(self) -> bool:
+        """Whether the clock of a series with several values a day goes from standard time to summer time or back."""
+        if not self.rhythm.is_sub_daily:
+            return False
+        saving = Clock.at(self.effects.timeline, self.grid.points[:, 0], self.effects.holidays).saving
+        return bool(np.ptp(saving))
+
+    @property
     def least(self) -> float:
         """The smallest positive value of a series that has zeros and nothing below them; 0 for other series."""
         values = self.grid.values[np.isfinite(self.grid.values)]
@@ -409,7 +417,7 @@ def _calibrate(
         z.ravel()[there],
         situation,
         task.block,
-        sub_daily=task.rhythm.per_day > 1.5,
+        sub_daily=task.rhythm.is_sub_daily,
         yearly=(places[-1] - places[0]) / task.rhythm.per_day > 300,
         limited=not isinstance(candidate.transform, IdentityTarget),
         overlap=overlap,

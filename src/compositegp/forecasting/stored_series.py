@@ -212,6 +212,7 @@ def _effect(values: Any, width: int) -> Effect:
     parts = Fields(values, ["name", "kind", "column", "numbers", "by_hour", "spread"])
     kind, numbers = parts.text("kind"), parts.reals("numbers", None)
     needed = {"level": 0, "trend": 2, "day": 0, "week": 1, "year": 1, "cycle": 1, "column": len(numbers)}
+    needed |= {"standard day": 0, "standard week": 1}
     if needed.get(kind) != len(numbers):
         raise ValueError(f"effect {parts['name']!r:.60} is of no known kind")
     wrong = {
