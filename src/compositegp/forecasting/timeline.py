@@ -112,7 +112,7 @@ class Timeline:
         else:
             months = (12 * origin.year + origin.month - 1) + np.round(places * self.months).astype(np.int64)
             firsts = (months - 12 * 1970).astype("datetime64[M]")
-            lengths = (firsts + 1).astype("datetime64[D]") - firsts.astype("datetime64[D]")
+            lengths = (firsts + np.timedelta64(1, "M")).astype("datetime64[D]") - firsts.astype("datetime64[D]")
             last = lengths.astype(np.int64) - 1
             day = last if self.unit == "month end" else np.minimum(origin.day - 1, last)
             dates = firsts.astype("datetime64[D]") + day.astype("timedelta64[D]")
