@@ -53,6 +53,13 @@ def test_standard_time_is_the_clock_of_a_fixed_offset(zone, standard):
     assert set(np.round(24 * local.saving, 9)) == ({0.0} if zone == "Asia/Tokyo" else {0.0, 1.0})
 
 
+def test_standard_time_in_far_years():
+    stamps = pd.date_range("2300-01-01", periods=12, freq="30D", tz="UTC", unit="s")
+    none = np.array([], dtype="datetime64[D]")
+    clock = Clock.at(Timeline(stamps[0], pd.Timedelta(days=30), ZONE), np.arange(12.0), none)
+    assert set(np.round(24 * clock.saving, 9)) == {0.0, 1.0}
+
+
 @pytest.mark.parametrize("by_the_sun", [True, False])
 def test_the_clock_that_a_series_follows_is_found(by_the_sun, tmp_path):
     index = pd.date_range("2024-02-10", periods=24 * 84, freq="h", tz=ZONE)  # seven weeks of winter, five of summer

@@ -74,20 +74,21 @@ def _saving(local: pd.DatetimeIndex) -> Floats:
     """Part of a day by which local times (n,) are ahead of standard time: the lesser offset from UTC of their year."""
     if local.tz is None:
         return np.zeros(len(local))
-    offset = _offset(local)
     years, which = np.unique(local.year.to_numpy(), return_inverse=True)
+    firsts = (years.astype(np.int64) - 1970).astype("datetime64[Y]").astype("datetime64[M]")
     winter, summer = (
         _offset(
-            pd.DatetimeIndex([pd.Timestamp(year=year, month=month, day=1, hour=12) for year in years], tz=local.tz)
+            pd.DatetimeIndex((firsts + np.timedelta64(months, "M")).astype("datetime64[s]"), tz="UTC"), local.tz
         )
-        for month in (1, 7)
+        for months in (0, 6)
     )
-    return np.asarray(offset - np.minimum(winter, summer)[which])
+    return np.asarray(_offset(in_utc(local), local.tz) - np.minimum(winter, summer)[which])
 
 
-def _offset(local: pd.DatetimeIndex) -> Floats:
-    """Offset from UTC, in days."""
-    return np.asarray((local.tz_localize(None) - in_utc(local).tz_localize(None)) / pd.Timedelta(days=1))
+def _offset(stamps: pd.DatetimeIndex, zone: Any) -> Floats:
+    """Offset of a zone from UTC at some instants, in days."""
+    local = stamps.tz_convert(zone).tz_localize(None)
+    return np.asarray((local - stamps.tz_localize(None)) / pd.Timedelta(days=1))
 
 
 def holidays_of(country: str, first: pd.Timestamp, last: pd.Timestamp) -> Any:

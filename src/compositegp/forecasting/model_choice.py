@@ -132,7 +132,7 @@ def choose_model(
             f"scale of the target: {_name(best.candidate.transform)}, by the log scores of past forecasts ({scores})"
         )
     stages = [_with_histories, _without_effects, *([] if task.is_whole else [_other_memories])]
-    if task.clock_changes:
+    if search and task.clock_changes:
         stages.insert(0, _in_standard_time)
     for stage in stages if search else ():
         changes = list(stage(best.candidate, histories, fixed))
