@@ -17,8 +17,17 @@ from sklearn.gaussian_process.kernels import (
 )
 from strategies import noisy_kernels, seeds
 
-from compositegp import OnColumns
-from compositegp.kernels import at_theta, diagonal, gram, in_length_scales, linearize, noise_variance
+from compositegp import OnColumns, OnSphere, RotatedMatern
+from compositegp.kernels import (
+    MaternOnSphere,
+    at_theta,
+    covariances_of_pairs,
+    diagonal,
+    gram,
+    in_length_scales,
+    linearize,
+    noise_variance,
+)
 
 ARD = np.array([0.5, 1.0, 2.0])
 KERNELS = [
@@ -221,7 +230,8 @@ def test_pullback_keeps_its_digits_over_long_series(rng):
     np.testing.assert_allclose(pullback(kernel, X, cotangent), expected, rtol=1e-9)
 
 
-def test_a_subclass_with_its_own_call_is_asked_itself(rng):
+@pytest.mark.parametrize("n", SIZES)
+def test_a_subclass_with_its_own_call_is_asked_itself(n, rng):
     class Halved(RBF):
         def __call__(self, X, Y=None, eval_gradient=False):
             result = super().__call__(X, Y, eval_gradient)
@@ -233,9 +243,9 @@ def test_a_subclass_with_its_own_call_is_asked_itself(rng):
     class Renamed(RBF):
         pass
 
-    X = rng.normal(size=(6, 2))
+    X = rng.normal(size=(n, 2))
     np.testing.assert_array_equal(gram(Halved(0.7) + WhiteKernel(0.1), X), (Halved(0.7) + WhiteKernel(0.1))(X))
-    np.testing.assert_array_equal(diagonal(Halved(0.7), X), np.full(6, 0.5))
+    np.testing.assert_array_equal(diagonal(Halved(0.7), X), np.full(n, 0.5))
     np.testing.assert_array_equal(linearize(Halved(0.7), X).value, Halved(0.7)(X))
     np.testing.assert_allclose(gram(Renamed(0.7), X), RBF(0.7)(X), rtol=0, atol=1e-14)
 
@@ -321,9 +331,30 @@ def test_points_are_measured_in_the_length_scales_of_the_kernel(kernel, scales):
 @pytest.mark.parametrize(
     "kernel", [RBF(ARD), Matern(0.8, nu=0.5), 2.0 * Matern(ARD, nu=2.5) + WhiteKernel(0.1)], ids=id_of
 )
-def test_a_batch_of_large_sets_equals_one_by_one(kernel, rng):
-    X = rng.normal(size=(2, 130, 3))
+@pytest.mark.parametrize("shape", [(2, 130, 3), (3, 600, 3)])
+def test_a_batch_of_large_sets_equals_one_by_one(kernel, shape, rng):
+    X = rng.normal(size=shape)
     for one, both in zip(X, linearize(kernel, X).value, strict=True):
         np.testing.assert_array_equal(both, linearize(kernel, one).value)
     np.testing.assert_array_equal(gram(kernel, X)[1], gram(kernel, X[1]))
     np.testing.assert_array_equal(jacobian(kernel, X)[1], jacobian(kernel, X[1]))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        1.5 * Matern(ARD, nu=0.5) + 2.0 * RBF(ARD) + WhiteKernel(0.1),
+        WhiteKernel(0.1) + RotatedMatern(1.5, 0.4, 0.6, nu=1.5) * RBF(3.0),
+        2.0 * MaternOnSphere(900.0, 1.2, nu=0.5) + OnSphere(RBF(4000.0)) + 0.3,
+        ExpSineSquared(1.0, 0.9) * RationalQuadratic(0.7, 1.3) + OnColumns(RBF(0.4), 1),
+    ],
+    ids=id_of,
+)
+@pytest.mark.parametrize("n", [129, 700])
+def test_sums_and_products_of_large_sets_are_made_strip_by_strip(kernel, n, rng):
+    X = rng.uniform(-3, 3, size=(n, 2 if "Rotated" in str(kernel) or "Sphere" in str(kernel) else 3))
+    X[5] = X[2]
+    assert covariances_of_pairs(kernel, X) is not None
+    found = gram(kernel, X)
+    np.testing.assert_allclose(found, kernel(X), rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(found, found.T)

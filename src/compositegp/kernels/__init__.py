@@ -13,6 +13,7 @@ kernel's class:
 `typical_values`        hyper-parameters at the scale of some data, where learning begins
 `derivative`            covariances of derivatives of f
 `in_length_scales`      points in units of the length scales
+`covariances_of_pairs`  those without noise, from which a large Gram matrix is made strip by strip
 ======================  ================================================================================
 
 Every kernel of scikit-learn's interface has an answer to each. A new kernel becomes fast by answering them itself, in
@@ -36,6 +37,7 @@ from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.spheroid import MaternOnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
+from compositegp.kernels.strips import covariances_of_pairs
 from compositegp.kernels.theta_values import at_theta
 from compositegp.kernels.warped import Warped, is_warped
 from compositegp.kernels.wrapper import KernelWrapper
@@ -56,6 +58,7 @@ __all__ = [
     "check_arguments",
     "check_covariances",
     "covariance_bounds",
+    "covariances_of_pairs",
     "derivative",
     "diagonal",
     "free_hyperparameters",

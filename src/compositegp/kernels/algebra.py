@@ -1,6 +1,8 @@
 """Constant, white and linear kernels, and the algebra of kernels: sum, product, power."""
 
 from collections.abc import Callable
+from operator import iadd, imul
+from typing import Any
 
 from array_api_compat import array_namespace
 from sklearn.gaussian_process.kernels import (
@@ -23,6 +25,7 @@ from compositegp.kernels.evaluation import (
     no_products,
     rule,
 )
+from compositegp.kernels.strips import Strip, covariances_of_pairs, gram_by_strips
 
 
 def _transposed(Y: Array) -> Array:
@@ -111,10 +114,19 @@ def _linear_linearize(kernel: Kernel, X: Array) -> Linearized:
 
 @rule(gram, Sum)
 def _sum_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    found = gram_by_strips(kernel, X) if Y is None else None
+    if found is not None:
+        return found
     first, second = _costlier_first(kernel)
     K = gram(first, X, Y)
     _add_gram(K, second, X, Y)
     return K
+
+
+@rule(covariances_of_pairs, Sum)
+def _sum_of_pairs(kernel: Kernel, X: Array) -> Strip | None:
+    first, second = _costlier_first(kernel)
+    return covariances_of_pairs(first, X) if type(second) is WhiteKernel else _of_both(kernel, X, iadd)
 
 
 @rule(diagonal, Sum)
@@ -187,10 +199,18 @@ def _sum_afresh(first: Linearized, second: Linearized) -> Linearized:
 
 @rule(gram, Product)
 def _product_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
+    found = gram_by_strips(kernel, X) if Y is None else None
+    if found is not None:
+        return found
     first, second = _costlier_first(kernel)
     K = gram(first, X, Y)
     K *= float(second.constant_value) if type(second) is ConstantKernel else gram(second, X, Y)
     return K
+
+
+@rule(covariances_of_pairs, Product)
+def _product_of_pairs(kernel: Kernel, X: Array) -> Strip | None:
+    return _of_both(kernel, X, imul)
 
 
 @rule(diagonal, Product)
@@ -280,6 +300,19 @@ def _power_linearize(kernel: Kernel, X: Array) -> Linearized:
         lambda weights, vectors: base.products(weights * slope, vectors),
         lambda: base.jacobian() * slope[..., None, :, :],
     )
+
+
+def _of_both(kernel: Kernel, X: Array, combine: Callable[[Array, Any], Array]) -> Strip | None:
+    """Covariances of pairs from those of both parts, combined in place."""
+    first, second = _costlier_first(kernel)
+    one = covariances_of_pairs(first, X)
+    if one is None:
+        return None
+    if type(second) is ConstantKernel:
+        constant = float(second.constant_value)
+        return lambda some, others: combine(one(some, others), constant)
+    two = covariances_of_pairs(second, X)
+    return None if two is None else lambda some, others: combine(one(some, others), two(some, others))
 
 
 def _costlier_first(kernel: Kernel) -> tuple[Kernel, Kernel]:

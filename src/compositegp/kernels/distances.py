@@ -8,12 +8,11 @@ from array_api_compat import array_namespace
 from scipy.spatial.distance import cdist
 
 from compositegp.backend import Array, fused_squared_distances, is_fused
+from compositegp.kernels.strips import by_strips, strips_pay
 
 _SMALL = (
     32 * 32
 )  # pairs of a set up to which one vectorised pass beats a loop over the sets (benchmarks/kernels.py)
-_MIRRORED = 128  # points from which on a symmetric matrix is computed by halves
-_STRIP = 64  # rows of it that are computed at once
 _WIDE = 1e3  # extent in length scales beyond which products of coordinates lose more than six of their 16 digits
 
 
@@ -68,20 +67,9 @@ def of_each_pair(X: Array, function: Callable[[Array], tuple[Array, ...]]) -> tu
     -------
     tuple of arrays of shape (..., n, n), those of the function
     """
-    n = X.shape[-2]
-    if not isinstance(X, np.ndarray) or n < _MIRRORED:
+    if not strips_pay(X):
         return function(squared_distances(X, X))
-    wholes: tuple[Array, ...] = ()
-    for start in range(0, n, _STRIP):  # rows, from the diagonal to the right: a strip fits into a cache
-        stop = min(start + _STRIP, n)
-        parts = function(squared_distances(X[..., start:stop, :], X[..., start:, :]))
-        if not wholes:
-            made = {id(part): np.empty((*X.shape[:-1], n)) for part in parts}  # one array may be there twice
-            wholes = tuple(made[id(part)] for part in parts)
-        for whole, part in {id(part): (whole, part) for whole, part in zip(wholes, parts, strict=True)}.values():
-            whole[..., start:stop, start:] = part
-            whole[..., stop:, start:stop] = part[..., stop - start :].mT
-    return wholes
+    return by_strips(X, lambda some, others: function(squared_distances(X[..., some, :], X[..., others, :])))
 
 
 def squared_differences(X: Array, column: int) -> Array:

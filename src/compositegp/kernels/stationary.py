@@ -30,6 +30,7 @@ from compositegp.kernels.evaluation import (
     no_products,
     rule,
 )
+from compositegp.kernels.strips import Strip, covariances_of_pairs
 
 
 class Profile(NamedTuple):
@@ -169,6 +170,16 @@ def _radial_gram(kernel: Kernel, X: Array, Y: Array | None = None) -> Array:
     return profile.value(squared_distances(scaled, others))
 
 
+@rule(covariances_of_pairs, RBF)
+@rule(covariances_of_pairs, Matern)
+def _radial_of_pairs(kernel: Kernel, X: Array) -> Strip | None:
+    profile = profile_of(kernel)
+    if profile is None:
+        return None
+    scaled = in_units(kernel, profile.unit, X)
+    return lambda some, others: profile.value(squared_distances(scaled[..., some, :], scaled[..., others, :]))
+
+
 @rule(linearize, RBF)
 @rule(linearize, Matern)
 def _radial_linearize(kernel: Kernel, X: Array) -> Linearized:
@@ -236,6 +247,12 @@ def _with_derivative(profile: Profile, s: Array) -> tuple[Array, Array]:
 @rule(diagonal, ExpSineSquared)
 def _unit_diagonal(kernel: Kernel, X: Array, *, noise: bool = True) -> Array:
     return array_namespace(X).ones(X.shape[:-1], dtype=X.dtype, device=X.device)
+
+
+@rule(covariances_of_pairs, RationalQuadratic)
+@rule(covariances_of_pairs, ExpSineSquared)
+def _of_pairs(kernel: Kernel, X: Array) -> Strip:
+    return lambda some, others: gram(kernel, X[..., some, :], X[..., others, :])
 
 
 @rule(gram, RationalQuadratic)

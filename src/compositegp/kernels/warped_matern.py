@@ -10,6 +10,7 @@ from compositegp.backend import Array
 from compositegp.kernels.evaluation import diagonal, gram, linearize, rule
 from compositegp.kernels.noise import noise_variance
 from compositegp.kernels.stationary import PROFILES
+from compositegp.kernels.strips import Strip, covariances_of_pairs
 from compositegp.kernels.warped import Warped
 
 
@@ -60,6 +61,12 @@ class WarpedMatern(Warped, NormalizedKernelMixin, Kernel):  # type: ignore[misc]
 def _gram(kernel: WarpedMatern, X: Array, Y: Array | None = None) -> Array:
     _ = kernel.profile  # which checks the smoothness
     return gram(kernel.inside, kernel.view(X), None if Y is None else kernel.view(Y))
+
+
+@rule(covariances_of_pairs, WarpedMatern)
+def _of_pairs(kernel: WarpedMatern, X: Array) -> Strip | None:
+    _ = kernel.profile  # which checks the smoothness
+    return covariances_of_pairs(kernel.inside, kernel.view(X))
 
 
 @rule(diagonal, WarpedMatern)

@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
 from compositegp.backend import Array, Floats
 from compositegp.kernels.evaluation import Linearized, diagonal, gram, linearize, rule
+from compositegp.kernels.strips import Strip, covariances_of_pairs
 
 
 class KernelWrapper(Kernel):  # type: ignore[misc]
@@ -89,3 +90,8 @@ def _view_diagonal(kernel: KernelWrapper, X: Array, *, noise: bool = True) -> Ar
 @rule(linearize, KernelWrapper)
 def _view_linearize(kernel: KernelWrapper, X: Array) -> Linearized:
     return linearize(kernel.kernel, kernel.view(X))
+
+
+@rule(covariances_of_pairs, KernelWrapper)
+def _view_of_pairs(kernel: KernelWrapper, X: Array) -> Strip | None:
+    return covariances_of_pairs(kernel.kernel, kernel.view(X))
