@@ -1,5 +1,7 @@
 """Calibration: the prefix identity, the fit, what it does on simulated data, and where it is kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -375,3 +377,22 @@ def test_thinned_predictions_are_some_of_the_others(rng):
         np.testing.assert_allclose(some.predicted.mean, every.predicted.mean[where], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(some.predicted.variance, every.predicted.variance[where], rtol=1e-7, atol=1e-12)
     assert len(thinned[0].rows) == len(whole[0].rows)
+
+
+@pytest.mark.parametrize(("log_df", "is_right"), [(2.0, True), (np.inf, True), (10**30, True), (10**400, False)])
+def test_whole_numbers_of_any_size_in_a_file_are_numbers_or_refused(log_df, is_right):
+    """A file may say 1000…0 where a fit wrote 2.5: NumPy has no answer to whether that is infinite."""
+    found = Calibration(np.zeros(1), np.ones(1), np.zeros((3, 1)), 0.0, log_df, 0.0, np.array([-1.0, 1.0, 0.0]))
+    if not is_right:
+        with pytest.raises(ValueError, match="double precision"):
+            found.check()
+        return
+    found.check()
+    factors, df = found.apply(np.zeros(2), np.zeros(2), np.zeros((2, 1, 3)))
+    np.testing.assert_allclose(factors, np.e)
+    np.testing.assert_allclose(df, np.exp(2.0) if log_df == 2.0 else np.inf)
+    assert not found.is_gaussian
+    for name in ("trend", "gain", "log_skew", "log_df"):  # single numbers
+        for wrong in ([1.0, 2.0], [], np.ones(2), "1"):
+            with pytest.raises(ValueError, match="must be finite"):
+                replace(found, **{name: wrong}).check()

@@ -21,6 +21,7 @@ the Gaussian. It lets b_w fade from knot to knot with the share of the variance 
 gain next to nothing, the Gaussian itself is kept.
 """
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -182,18 +183,20 @@ class Calibration:
             if not isinstance(value, np.ndarray) or value.shape != shape or not k or not are_finite(value):
                 raise ValueError(f"{name} of a calibration must be finite numbers of shape {shape}")
         numbers = (self.trend, self.log_df_trend, self.gain, self.log_skew)
-        if not all(map(is_real, numbers)) or not are_finite(numbers) or not is_real(self.log_df):
+        if not all(map(is_real, (*numbers, self.log_df))) or not are_finite(numbers):
             raise ValueError("the numbers of a calibration must be finite")
+        if not are_finite(self.log_df) and self.log_df != np.inf:
+            raise ValueError("log_df of a calibration must be infinite or a number that double precision has")
         if abs(self.log_skew) > _MOST_LOG_SKEW:
             raise ValueError(f"log_skew of a calibration must be within ±{_MOST_LOG_SKEW}; found {self.log_skew}")
-        if not self.log_df > -np.inf or (np.diff(self.knots) <= 0).any() or self.rho_range[0] > self.rho_range[1]:
+        if (np.diff(self.knots) <= 0).any() or self.rho_range[0] > self.rho_range[1]:
             raise ValueError("the numbers of a calibration are out of order")
 
     @property
     def is_gaussian(self) -> bool:
         """Whether it changes nothing."""
         numbers = (*self.level, *self.slopes.flat, self.trend, self.log_skew)
-        return bool(np.isinf(self.log_df) and not np.any(numbers))
+        return math.isinf(self.log_df) and not np.any(numbers)
 
     def apply(self, rho: Floats, delta: Floats, scales: Floats) -> tuple[Floats, Floats]:
         """Factors (m, t) on the Gaussian's standard deviation, and degrees of freedom (m,) of Student's t.
@@ -214,7 +217,7 @@ class Calibration:
         return Normal() if np.isinf(df).all() else StudentT(np.minimum(df, _NORMAL_DF))
 
     def _df(self, x: Floats) -> Floats:
-        if np.isinf(self.log_df):
+        if math.isinf(self.log_df):
             return np.full(len(x), np.inf)
         log_df = self.log_df + self.log_df_trend * x
         return np.where(log_df < _LOG_DF[1], np.exp(np.clip(log_df, *_LOG_DF)), np.inf)

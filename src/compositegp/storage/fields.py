@@ -52,7 +52,7 @@ class Fields:
             value = value[()]
         if not is_real(value) or not value >= least or (value <= above and above > -np.inf):
             raise ValueError(f"{name} must be a number in its range; found {_described(value)}")
-        if not infinite and not are_finite(value):
+        if not are_finite(value) and not (infinite and value in (np.inf, -np.inf)):
             raise ValueError(f"{name} must be finite; found {_described(value)}")
         return float(value)
 
