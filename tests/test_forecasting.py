@@ -341,6 +341,26 @@ def test_it_does_not_matter_in_how_many_parts_rows_arrive(rng, tmp_path, gap):
     assert len(found) == 1
 
 
+def test_bands_of_a_series_that_became_noisier_end_at_their_nominal_coverage(rng):
+    """Its noise doubles: recent errors alone leave bands too narrow; the level of their scale makes up for it."""
+    n, day = 24 * 200, 24
+    index = pd.date_range("2024-01-01", periods=n, freq="h")
+    noise = np.where(np.arange(n) < n // 2, 1.0, 2.0) * rng.normal(size=n)
+    y = pd.Series(np.sin(2 * np.pi * np.arange(n) / day) + noise, index)
+    found = CompositeGPForecaster(None, n_neighbors=100, search=False).fit(y[: n // 2])
+    before = found._series.scale.slopes[0]
+    inside = {0.5: [], 0.95: []}
+    for start in range(n // 2, n, day):
+        ahead = found.predict_distribution(horizon="24h")
+        for level, hits in inside.items():
+            lower, upper = ahead.interval(level)
+            hits.append((y[start : start + day] > lower) & (y[start : start + day] < upper))
+        found.update(y[start : start + day])
+    assert found._series.scale.slopes[0] > before + 0.1
+    for level, hits in inside.items():
+        assert np.mean(hits[40:]) == pytest.approx(level, abs=0.04)
+
+
 def test_what_is_far_ahead_is_refused_and_nothing_is_lost(series):
     model = CompositeGPForecaster(None, search=False, n_neighbors=200).fit(series[:-30])
     last, expected = model.last_, model.predict(5)

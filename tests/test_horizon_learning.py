@@ -1,5 +1,6 @@
 """Learning by the terms of the task: against the composite's likelihood, dense algebra and finite differences."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -248,6 +249,74 @@ class TestErrorScale:
             limit = known.widened(float(n)).family.quantile(0.5 + level / 2)
             assert np.mean(error < limit) == pytest.approx(level, abs=0.01)
         assert type(known.widened(1e9).family) is type(known.family)
+
+    def test_the_level_follows_a_change_that_lasts_and_no_other(self, rng):
+        """Bands of errors that are half as large again for good end at their nominal coverage; others stay there."""
+        block, horizons = 24, 400
+        n = block * horizons
+        known = ErrorScale(float(block), False, False, False, np.zeros(7), np.log(8.0))
+        situation = self.situation(n, block)
+        of = np.repeat(np.arange(horizons), block)
+        late = of >= horizons // 2
+        for change in (1.0, 1.5, 0.7):
+            z = change * rng.standard_t(8, size=n)
+            found = known.followed(z[~late], self.at(situation, ~late), of[~late], block)
+            assert found.slopes[0] == pytest.approx(np.log(change), abs=0.1)
+            assert found.slopes[0] != 0
+            np.testing.assert_array_equal(found.slopes[1:], known.slopes[1:])
+            factors = found.factors(self.at(situation, late))
+            for level in (0.5, 0.8, 0.95):
+                inside = np.abs(z[late]) < factors * found.family.quantile(0.5 + level / 2)
+                assert inside.mean() == pytest.approx(level, abs=0.05)
+
+    def test_the_level_after_two_horizons_is_that_of_one_after_the_other(self, rng):
+        known = ErrorScale(24.0, True, False, False, 0.1 * rng.normal(size=13), np.log(5.0))
+        situation, of, z = self.situation(48, 24), np.repeat([0, 1], 24), 3 * rng.normal(size=48)
+        both = known.followed(z, situation, of, 24)
+        one = known.followed(z[:24], self.at(situation, of == 0), of[:24], 24)
+        two = one.followed(z[24:], self.at(situation, of == 1), of[24:], 24)
+        np.testing.assert_allclose(both.slopes, two.slopes, rtol=1e-12)
+        assert both.slopes[0] > known.slopes[0]
+
+    def test_windows_that_overlap_or_skip_steps_teach_the_level_as_much_as_horizons(self, rng):
+        """Four windows for each horizon, or a fourth of the steps of each: the same errors, the same level."""
+        known = ErrorScale(24.0, False, False, False, np.zeros(7), np.log(8.0))
+        z = 2 * rng.standard_t(8, size=24 * 20)
+        of = np.repeat(np.arange(20), 24)
+        level = known.followed(z, self.situation(len(z), 24), of, 24).slopes[0]
+        again, whole = np.repeat(z.reshape(20, 24), 4, axis=0).ravel(), np.repeat(np.arange(80), 24)
+        overlapping = known.followed(again, self.situation(len(again), 24), whole, 24 * 4).slopes[0]
+        some = np.arange(len(z)) % 4 == 0
+        skipping = known.followed(z[some], self.situation(some.sum(), 24), of[some], 6).slopes[0]
+        assert overlapping == pytest.approx(level, rel=0.05)
+        assert skipping == pytest.approx(level, abs=0.15)
+
+    @pytest.mark.parametrize(("error", "level"), [(1e9, 1.0), (0.0, -1.0)])
+    @pytest.mark.parametrize("log_df", [np.log(4.0), np.log(100.0), 800.0, np.inf])
+    def test_absurd_errors_move_the_level_within_limits_in_one_part_or_many(self, error, level, log_df):
+        known = ErrorScale(24.0, False, False, False, np.zeros(7), log_df)
+        situation, of = self.situation(24 * 90, 24), np.repeat(np.arange(90), 24)
+        z = np.full(len(of), error)
+        found = known.followed(z, situation, of, 24)
+        assert found.slopes[0] == pytest.approx(level)
+        parts = known
+        for one in range(90):
+            parts = parts.followed(z[of == one], self.at(situation, of == one), of[of == one], 24)
+        np.testing.assert_allclose(parts.slopes, found.slopes, rtol=1e-12)
+        first = known.followed(z[:24], self.at(situation, of == 0), of[:24], 24).slopes[0]
+        assert 0 < first / level < 0.5
+        beyond = replace(known, slopes=np.full(7, 3.0 * level))  # of a file: it only comes nearer
+        assert abs(beyond.followed(z, situation, of, 24).slopes[0]) <= 3.0
+
+    @staticmethod
+    def situation(n, block):
+        timeline = Timeline.of(pd.date_range("2024-01-01", periods=4, freq="h", tz="UTC"), None)
+        clock = Clock.at(timeline, np.arange(float(n)), dates_of([]))
+        return Situation(1.0 + np.arange(n) % block, clock, np.ones((n, 3)))
+
+    @staticmethod
+    def at(situation, rows):
+        return Situation(situation.steps[rows], situation.clock.take(rows), situation.recent[rows])
 
     def test_recent_errors_are_running_means(self):
         squares, counts = np.array([4.0, 0.0, 1.0]), np.array([24.0, 0.0, 24.0])

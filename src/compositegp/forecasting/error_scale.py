@@ -5,7 +5,9 @@ By Gaussian theory z = error / √variance is standard normal. Here z ~ s · Stu
     log s = β · features,
 
 where the features are the step of the horizon, the hour of the day, the weekend, the time of year and the sizes of
-recent errors. β and df maximize the log score, less a ridge penalty that pulls toward the Gaussian.
+recent errors. β and df maximize the log score, less a ridge penalty that pulls toward the Gaussian. The first of β, the
+level of the scale, goes on learning from the errors of every further horizon, so that bands that have been too narrow
+or too wide for weeks do not stay so.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from compositegp.backend import Floats
+from compositegp.backend import Floats, Indices
 from compositegp.forecasting.clock import Clock
 from compositegp.predictive import Family, Normal, NormalMixture, StudentT, scaled_t_log_density
 
@@ -24,11 +26,16 @@ SPANS = (1.0, 7.0, 28.0)  # horizons over which recent errors are averaged
 _FOLLOW, _FOLLOW_RIDGE, _RIDGE = (0.1, 0.3, 0.4), 100.0, 20.0
 # Those of short series, whose longest span is decades. Chosen among four by CRPS and coverage of 34 such series.
 _FOLLOW_WHOLE = (0.5, 0.3, 0.0)
+# Horizons in which the level of the scale forgets. Chosen among 7, 14, 28, 56 and 112 by the log score of the second
+# half of the past of ten series, given the first half: benchmarks/band_level.py.
+_LEVEL_SPAN = 28.0
+_FARTHEST_LEVEL = 1.0  # to which further errors take it: beyond, weeks would pass before it is back
 _ONE_ERROR = (
     2.0  # information of one error about the logarithm of its scale: the weight of the Gaussian's own scale
 )
 _LOG_DF = (np.log(2.5), np.log(100.0))
 _FLOOR = 0.1  # added to mean squares of recent errors
+_LARGEST_SQUARE = 25.0  # of a standardized error, as far as it teaches the level and recent errors
 _NORMAL_FROM = 60.0  # degrees of freedom from which a normal distribution is used
 
 
@@ -121,6 +128,41 @@ class ErrorScale:
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x
         return cls(block, sub_daily, yearly, limited, found[:-1], float(found[-1]))
 
+    def followed(self, errors: Floats, situation: Situation, horizons: Indices, size: float) -> "ErrorScale":
+        """The scale after further errors: its level has learned from one horizon after the other.
+
+        Each horizon moves the level by a step of natural gradient on its log score, within limits. So long averages of
+        the calibrated errors become those of their family: the idea of adaptive conformal inference.
+
+        Parameters
+        ----------
+        errors : array of shape (n,)
+            Standardized, in the order of time.
+        situation : Situation
+            In which they were forecast.
+        horizons : int array of shape (n,)
+            Which horizon each is of, ascending.
+        size : float
+            Errors of one horizon, times the number of horizons that forecast the same value.
+
+        Returns
+        -------
+        ErrorScale
+        """
+        if not len(self.slopes) or not len(errors):
+            return self
+        df, first = np.exp(min(self.log_df, _LOG_DF[1])), float(self.slopes[0])
+        low, high = min(-_FARTHEST_LEVEL, first), max(_FARTHEST_LEVEL, first)
+        others, level = self._features(situation) @ self.slopes - first, first
+        ends = np.flatnonzero(np.diff(horizons)) + 1
+        for squares, rest in zip(np.split(errors**2, ends), np.split(others, ends), strict=True):
+            now = np.minimum(squares * np.exp(-2 * _limited(rest + level)), _LARGEST_SQUARE)
+            slope = np.mean((df + 1) * now / (df + now)) - 1  # of the log score in the logarithm of the scale
+            gain = 1 - np.exp(-len(squares) / (size * _LEVEL_SPAN))
+            level += gain * slope * (df + 3) / (2 * df)  # over the information of one error
+            level = min(max(level, low), high)
+        return replace(self, slopes=np.concatenate([[level], self.slopes[1:]]))
+
     def widened(self, count: float) -> "ErrorScale":
         """The scale where it is known from `count` independent errors only: Student-t with fewer degrees of freedom.
 
@@ -134,7 +176,7 @@ class ErrorScale:
         """Factors on the Gaussian's standard deviations, shape (n,)."""
         if not len(self.slopes):
             return np.ones(len(situation.steps))
-        return np.exp(np.clip(self._features(situation) @ self.slopes, -2.5, 2.5))
+        return np.exp(_limited(self._features(situation) @ self.slopes))
 
     @property
     def family(self) -> Family:
@@ -162,6 +204,10 @@ class ErrorScale:
         return np.column_stack(columns)
 
 
+def _limited(log_factors: Floats) -> Floats:
+    return np.clip(log_factors, -2.5, 2.5)
+
+
 def recent_squares(squares: Floats, counts: Floats, block: float, before: Floats | None = None) -> Floats:
     """Running means of squared errors: one row before each window, and one after the last.
 
@@ -187,6 +233,6 @@ def recent_squares(squares: Floats, counts: Floats, block: float, before: Floats
     for square, count in zip(squares, counts, strict=True):
         if count:
             gain = 1 - np.exp(-count / (block * np.asarray(SPANS)))
-            now = now + gain * (np.minimum(square, 25.0) - now)
+            now = now + gain * (np.minimum(square, _LARGEST_SQUARE) - now)
         found.append(now)
     return np.stack(found)

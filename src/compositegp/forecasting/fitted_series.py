@@ -183,19 +183,22 @@ class FittedSeries:
         row = self.learned_until - self.grid.first
         rows = slice(row, row + self.block)
         known = np.isfinite(self.grid.values[rows])
-        information, recent = self.information, self.recent
+        information, recent, scale = self.information, self.recent, self.scale
         if known.any():
-            before = Grid(self.grid.first, self.grid.values[:row], self.grid.columns[:row])
-            ahead = replace(self, grid=before).ahead(self.grid.points[rows][known])
+            before = replace(self, grid=Grid(self.grid.first, self.grid.values[:row], self.grid.columns[:row]))
+            points = self.grid.points[rows][known]
+            ahead = before.ahead(points)
             y = self.transform.forward(self.grid.values[rows][known])
             errors, spread = y - ahead.location, np.sqrt(ahead.filter.variance)
             total = np.sqrt(ahead.filter.variance + self.estimate.variance_of(ahead.functions))
             squares, counts = np.array([np.mean((errors / total) ** 2)]), np.array([float(known.sum())])
             recent = recent_squares(squares, counts, self.block, recent)[-1]
+            one = np.zeros(len(points), dtype=np.int64)
+            scale = scale.followed(errors / total, before._situation(points), one, self.block)
             functions = ahead.functions / spread[:, None]
             information = information.plus(functions, errors / spread + functions @ self.estimate.mean)
         until = self.learned_until + self.block
-        return replace(self, information=information, recent=recent, learned_until=until)
+        return replace(self, information=information, recent=recent, scale=scale, learned_until=until)
 
     def _with_next_kernel(self) -> "FittedSeries":
         """The kernel with what the next segment that is complete tells about it.
@@ -275,10 +278,12 @@ class FittedSeries:
 
     def factors(self, points: Floats) -> Floats:
         """Factors on the standard deviations of forecasts of later points, by past errors: shape (M,)."""
+        return self.scale.factors(self._situation(points))
+
+    def _situation(self, points: Floats) -> Situation:
         clock = Clock.at(self.timeline, points[:, 0], self.effects.holidays)
         steps = points[:, 0] - self.last
-        recent = np.repeat(self.recent[None], len(points), axis=0)
-        return self.scale.factors(Situation(steps, clock, recent))
+        return Situation(steps, clock, np.repeat(self.recent[None], len(points), axis=0))
 
     @property
     def _noise(self) -> float:

@@ -431,4 +431,6 @@ def _calibrate(
     origins = np.repeat(np.arange(len(z)), z.shape[1])[there]
     observed = task.grid.values[at][there]
     past = PastForecasts(found[latest], observed[latest], origins[latest], overlap, task.least)
+    if not task.is_whole:  # the few horizons of a short series all count alike
+        scale = scale.followed(z.ravel()[there], situation, origins, z.shape[1] * overlap)
     return scale, recent[-1], past
