@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -146,7 +147,7 @@ class TestProgram:
         with process:
             wait_until(lambda: len(processes_of_session(process.pid)) > 3, 60)  # itself, two workers, their tracker
             process.terminate()
-            assert process.stderr.read() == b""  # the pipe is closed by all of them
+            assert beside_notes_of_locks(process.stderr.read()) == []  # the pipe is closed by all of them
         assert process.returncode == 143
         wait_until(lambda: not processes_of_session(process.pid))
         assert [file.name for file in tmp_path.iterdir()] == ["big.csv"]
@@ -183,7 +184,7 @@ class TestProgram:
                 print("never here")
         """
         done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, timeout=60)
-        assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
+        assert (done.returncode, done.stdout, beside_notes_of_locks(done.stderr)) == (143, b"", [])
 
     def test_a_closed_output_and_one_with_few_characters(self, tmp_path):
         script = " ".join(PROGRAM) + " info >&-; echo $?; PYTHONIOENCODING=ascii " + " ".join(PROGRAM) + " info"
@@ -219,6 +220,14 @@ class TestProgram:
         """
         done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120)
         assert done.stdout.split() == ["forecast", "--backtest"], done.stderr
+
+
+def beside_notes_of_locks(errors):
+    """Lines without joblib's notes on locks that one of its threads had removed, but not said so, when all ended."""
+    gone = "FileNotFoundError"
+    note = rf"(?m)^.*UserWarning: resource_tracker: (There appear.*leaked semlock|.*{gone}).*\n  warnings\.warn.*\n"
+    assert errors.count(b"'/loky-") == errors.count(gone.encode())
+    return re.sub(note, "", errors.decode()).splitlines()
 
 
 def processes_of_session(session):
