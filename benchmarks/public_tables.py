@@ -114,7 +114,8 @@ def main() -> None:
             "# Public tables on which nothing was chosen\n\n"
             f"Printed by `{command}`, in one run: the default estimator and the default gradient boosting of "
             "scikit-learn, a fifth of each table held out at random, so that rows of the weather, storms and Males "
-            "have neighbors in time. s: seconds of our fit and prediction with error bars. A ratio above one: boosting wins."
+            "have neighbors in time. s: seconds of our fit and prediction with error bars. A ratio above one: boosting "
+            "wins."
         )
         arguments.write.write_text("\n".join([told, "", *lines]) + "\n")
 
