@@ -234,6 +234,17 @@ def test_more_neighbors_than_usual_are_for_where_test_points_will_be():
     assert NeighborCurve(numbers, np.array([0, 64]), 3 * loss).smallest() == 1024
 
 
+def test_between_the_numbers_that_were_tried_the_loss_is_a_straight_line():
+    numbers, skipped = np.array([64, 128, 256, 512, 1024]), np.array([0, 512])
+    loss = np.array([[0.0, 0.0, 0.0, 0.0, 0.0], [0.006, 0.003, 0.001, 0.0002, 0.0]])
+    found = NeighborCurve(numbers, skipped, loss).smallest()
+    assert found == 416  # 256 + 256 · (0.001 − 0.0005) / (0.001 − 0.0002), a multiple of 16
+    assert np.interp(found, numbers, loss.max(axis=0)) <= 0.0005 < np.interp(found - 16, numbers, loss.max(axis=0))
+    assert NeighborCurve(numbers, skipped, loss / 100).smallest() == 64
+    flat = np.where(numbers < 256, 0.01, 0.0)[None]
+    assert 128 < NeighborCurve(numbers, skipped[:1], flat).smallest() <= 256
+
+
 class TestAMeanThatVaries:
     def test_em_recovers_the_spread_of_simulated_coefficients(self, rng):
         q, blocks = 2, 3000

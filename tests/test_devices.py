@@ -129,6 +129,17 @@ class TestLinearAlgebra:
         np.testing.assert_allclose(fetch(pivots), np.diagonal(C, axis1=1, axis2=2), rtol=1e-9)
         np.testing.assert_allclose(C @ fetch(solved), B, rtol=0, atol=1e-8)
 
+    @pytest.mark.parametrize(("n", "m"), [(20, 3), (40, 3), (150, 3), (150, 200)])
+    @pytest.mark.parametrize("singular", [False, True])
+    def test_of_numpy_s_matrices_only_the_upper_triangles_are_read(self, n, m, singular, rng):
+        roots = rng.normal(size=(3, n, n))
+        A = np.ones((3, n, n)) if singular else roots @ roots.transpose(0, 2, 1) + np.eye(n)
+        B = rng.normal(size=(3, n, m))
+        expected = pivots_and_solve(A.copy(), B.copy())
+        half = np.where(np.tri(n, k=-1) != 0, np.nan, A)
+        for found, known in zip(pivots_and_solve(half, B.copy()), expected, strict=True):
+            np.testing.assert_array_equal(found, known)
+
     @pytest.mark.parametrize("m", [2, 40])
     def test_singular_matrices_are_solved_with_jitter_or_refused(self, m, rng, device):
         A = np.stack([np.eye(40), np.ones((40, 40)), 2 * np.eye(40)])

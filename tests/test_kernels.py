@@ -23,10 +23,12 @@ from compositegp.kernels import (
     at_theta,
     covariances_of_pairs,
     diagonal,
+    form_of,
     gram,
     in_length_scales,
     linearize,
     noise_variance,
+    upper_gram,
 )
 
 ARD = np.array([0.5, 1.0, 2.0])
@@ -358,3 +360,15 @@ def test_sums_and_products_of_large_sets_are_made_strip_by_strip(kernel, n, rng)
     found = gram(kernel, X)
     np.testing.assert_allclose(found, kernel(X), rtol=0, atol=1e-10)
     np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(np.triu(upper_gram(kernel, X)), np.triu(found))
+
+
+@pytest.mark.parametrize("first", KERNELS, ids=id_of)
+@pytest.mark.parametrize("second", KERNELS, ids=id_of)
+def test_kernels_of_one_form_differ_in_their_free_numbers_alone(first, second):
+    def bare(kernel):
+        fixed = [one.fixed for one in kernel.hyperparameters]
+        return repr(kernel.clone_with_theta(np.zeros(len(kernel.theta)))), fixed
+
+    assert (form_of(first) == form_of(second)) == (bare(first) == bare(second))
+    assert form_of(at_theta(first, first.theta + 0.3)) == form_of(first)

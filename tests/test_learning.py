@@ -568,6 +568,27 @@ def test_scoring_learns_a_curvature_that_is_not_the_fisher_information(rng, rati
     assert len(evaluations) <= 25
 
 
+def test_what_a_search_has_learned_of_the_curvature_saves_the_next_one_its_steps():
+    """A likelihood whose curvature is ten times its Fisher information: steps by the latter overshoot."""
+    nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
+    bounds, evaluations = np.array([[-9.0, 9.0]]), []
+
+    def evaluate(theta, coefficients):
+        evaluations.append(theta)
+        return Score(float(-5 * theta @ theta), -10 * theta, np.eye(1), nothing, 1, 0)
+
+    def search(start, excess):
+        evaluations.clear()
+        found = maximize(evaluate, np.full(1, start), np.zeros((0, 1)), bounds, gain_tolerance=1e-6, excess=excess)
+        np.testing.assert_allclose(found.theta, 0.0, atol=1e-3)
+        return found, len(evaluations)
+
+    first, afresh = search(0.5, None)
+    np.testing.assert_allclose(first.excess, 9.0, rtol=0.05)
+    _, again = search(0.5, first.excess)
+    assert again < afresh
+
+
 def test_scoring_ends_when_steps_gain_no_more_than_the_tolerance():
     """A promise that is never kept, as that of a hyper-parameter on which the likelihood hardly depends."""
     nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))

@@ -14,7 +14,7 @@ from compositegp.backend.arrays import Array, writeable
 
 _COPIES = 24  # arrays of the size of a batch that must fit into the memory of a device at the same time
 _MOST_ELEMENTS = 2**28  # largest batch on a device, in matrix elements: 2 GiB keeps any device busy
-_FEW_ELEMENTS = 2**17  # largest batch on the processor, in matrix elements: 1 MiB fits into the cache of a core
+_FEW_ELEMENTS = 2**19  # largest batch on the processor, in matrix elements: 4 MiB, of which strips fit into a cache
 _SHARE = 4  # data stay on a device if they take at most 1/4 of its free memory
 
 

@@ -14,6 +14,7 @@ from compositegp.backend.factorization import JITTER_END, JITTER_START, SINGULAR
 _RECURSIVE = 640  # larger triangles are inverted by LAPACK alone
 _LEAF = 96  # triangles between this size and _RECURSIVE are split in halves, which are inverted separately
 _BORDER = 144  # columns, at most, that are solved for as further columns of the matrix itself
+_ROWS = 64  # of a triangle that are copied at once
 _ENDLESS = 1e300  # variance of these columns, which leaves them positive definite
 _SMALL = 32  # matrices up to this size are factorized and solved across the batch, larger ones one by one
 
@@ -146,24 +147,35 @@ def pivots_and_solve(A: Floats, B: Floats) -> tuple[Floats, Floats]:
     """Diagonals of Cholesky factors C, and C⁻¹ B in place of `B`.
 
     The columns of B, as further columns of A, are C⁻¹ B when A is factorized: quicker than a solve of a few of them.
+    Only the upper triangle of A is read.
     """
     n, m = B.shape[-2:]
     if n <= _SMALL or m > _BORDER:
+        _mirror(A)
         lower, _ = cholesky(A)
         return diagonals(lower).copy(), solve_lower(lower, B)
     pivots, bordered = np.empty(B.shape[:-1]), np.empty((n + m, n + m))
     both = zip(A.reshape(-1, n, n), B.reshape(-1, n, m), pivots.reshape(-1, n), strict=True)
     for index, (matrix, columns, own) in enumerate(both):
-        bordered[:n, :n], bordered[:n, n:] = matrix, columns
+        for start in range(0, n, _ROWS):
+            some = slice(start, min(start + _ROWS, n))
+            bordered[some, start:n] = matrix[some, start:]
+        bordered[:n, n:] = columns
         bordered[n:, n:] = np.diag(np.full(m, _ENDLESS))
         found = np.diagonal(bordered)[:n]
         if lapack_calls.factorize_upper(bordered) == 0 and (found > _pivot_floor(matrix)).all():
             columns[...], own[...] = bordered[:n, n:], found
             continue
+        _mirror(matrix)
         _factorize(matrix, index)
         lapack_calls.solve_lower(matrix, columns)
         own[...] = np.diagonal(matrix)
     return pivots, B
+
+
+def _mirror(A: Floats) -> None:
+    """Copy the upper triangles of matrices (..., n, n) to the lower ones."""
+    np.copyto(A, np.swapaxes(A, -1, -2).copy(), where=_on_and_below(A.shape[-1]) != 0)
 
 
 def half_of_weighted_inverse(rows: Floats, weights: Floats | None) -> Floats:

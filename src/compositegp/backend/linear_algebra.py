@@ -57,7 +57,7 @@ def pivots_and_solve(A: Array, B: Array) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    A : array of shape (..., n, n), C-contiguous and symmetric
+    A : array of shape (..., n, n), C-contiguous and symmetric; of NumPy's only the upper triangles are read
     B : array of shape (..., n, m), C-contiguous
 
     Returns

@@ -28,6 +28,9 @@ def run_tasks(tasks: Iterable[Task], n_jobs: int | None) -> list[Any]:
     -------
     list
     """
+    if n_jobs == 1:
+        with blas_threads_for(0):
+            return [function(*arguments) for function, arguments in tasks]
     if n_jobs is not None or effective_n_jobs(None) != 1:
         with blas_threads_for(0):  # joblib may use threads, which share BLAS with this one
             return list(Parallel(n_jobs=n_jobs)(delayed(function)(*arguments) for function, arguments in tasks))

@@ -115,7 +115,10 @@ def factor_and_invert_covariance(observations: Observations, stack: Stack, K_kk:
 def whiten_by_covariance(
     observations: Observations, stack: Stack, K_kk: Array, columns: Array
 ) -> tuple[Array, Array]:
-    """Diagonals of the factors C alone, and C⁻¹ times columns (blocks, n, m), without C; overwrites both."""
+    """Diagonals of the factors C alone, and C⁻¹ times columns (blocks, n, m), without C; overwrites both.
+
+    The Gram matrices may be those of `upper_gram`.
+    """
     return _factor_by(lambda covariances: pivots_and_solve(covariances, columns), observations, stack, K_kk)
 
 

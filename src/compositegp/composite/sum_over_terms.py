@@ -49,7 +49,7 @@ def score_terms(
     """
     if current_device() is None:
         tasks = ((_score, (*task, coefficients, probes, seed)) for task in _tasks(observations, composite))
-        scores: list[Score] = run_tasks(tasks, n_jobs)
+        scores: list[Score] = run_tasks(tasks, 1 if n_jobs is None and _is_little(composite) else n_jobs)
         return reduce(Score.plus, scores)
     stacks = (_score(observations, stack, coefficients, probes, seed) for stack in composite.stacks)
     return reduce(Score.plus, stacks)
@@ -72,6 +72,11 @@ def with_coefficient_prior(score: Score, mean: MeanModel, coefficients: Floats) 
         return score
     log_likelihood = score.log_likelihood - prior.penalty(coefficients)
     return score._replace(normal=score.normal.with_prior(prior), log_likelihood=log_likelihood)
+
+
+def _is_little(composite: Composite) -> bool:
+    """Whether the terms are so few, and so small, that threads would wait for each other more than they work."""
+    return bool(sum(stack.indices.size * stack.indices.shape[1] for stack in composite.stacks) <= _TASK_ELEMENTS)
 
 
 def _tasks(observations: Observations, composite: Composite) -> Iterator[tuple[Observations, Stack]]:

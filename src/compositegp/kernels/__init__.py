@@ -37,8 +37,8 @@ from compositegp.kernels.rotation import RotatedMatern
 from compositegp.kernels.sphere import EARTH_RADIUS, OnSphere
 from compositegp.kernels.spheroid import MaternOnSphere
 from compositegp.kernels.storable import is_storable, register_storable, storable_class
-from compositegp.kernels.strips import covariances_of_pairs
-from compositegp.kernels.theta_values import at_theta
+from compositegp.kernels.strips import covariances_of_pairs, upper_gram
+from compositegp.kernels.theta_values import at_theta, form_of
 from compositegp.kernels.warped import Warped, is_warped
 from compositegp.kernels.wrapper import KernelWrapper
 
@@ -61,6 +61,7 @@ __all__ = [
     "covariances_of_pairs",
     "derivative",
     "diagonal",
+    "form_of",
     "free_hyperparameters",
     "gram",
     "in_length_scales",
@@ -77,6 +78,7 @@ __all__ = [
     "squared_distances",
     "storable_class",
     "typical_values",
+    "upper_gram",
     "with_finite_bounds",
     "with_noise_factors",
 ]

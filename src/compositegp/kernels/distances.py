@@ -13,6 +13,7 @@ from compositegp.kernels.strips import by_strips, strips_pay
 _SMALL = (
     32 * 32
 )  # pairs of a set up to which one vectorised pass beats a loop over the sets (benchmarks/kernels.py)
+_FEW_COLUMNS, _FEW_PAIRS = 2, 2**13  # up to which it beats a loop whose threads wait for each other
 _WIDE = 1e3  # extent in length scales beyond which products of coordinates lose more than six of their 16 digits
 
 
@@ -36,14 +37,15 @@ def squared_distances(X: Array, Y: Array) -> Array:
     if isinstance(X, np.ndarray):
         if Y.ndim == 2:
             return cdist(X.reshape(-1, d), Y, "sqeuclidean").reshape(*batch, n, m)
-        if n * m > _SMALL:
+        if n * m > (_FEW_PAIRS if d <= _FEW_COLUMNS else _SMALL):
             distances = np.empty((math.prod(batch), n, m))
             for out, x, y in zip(distances, X.reshape(-1, n, d), Y.reshape(-1, m, d), strict=True):
                 cdist(x, y, "sqeuclidean", out=out)
             return distances.reshape(*batch, n, m)
     if is_fused(X):
         return fused_squared_distances(X, None if Y is X else Y)
-    total = (X[..., :, None, 0] - Y[..., None, :, 0]) ** 2
+    total = X[..., :, None, 0] - Y[..., None, :, 0]
+    total *= total
     for column in range(1, d):
         difference = X[..., :, None, column] - Y[..., None, :, column]
         if hasattr(total, "addcmul_"):  # in one pass

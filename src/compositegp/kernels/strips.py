@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compositegp.backend import Array, diagonals
-from compositegp.kernels.evaluation import diagonal
+from compositegp.kernels.evaluation import diagonal, gram
 
 _LEAST = 128  # points from which on strips are quicker than the whole
 _ELEMENTS = 2**16  # of a strip, about: more leave the cache, fewer keep threads waiting for the interpreter
@@ -46,15 +46,22 @@ def covariances_of_pairs(kernel: Any, X: Array) -> Strip | None:
     return None
 
 
-def gram_by_strips(kernel: Any, X: Array) -> Array | None:
+def upper_gram(kernel: Any, X: Array) -> Array:
+    """Gram matrices (..., n, n) for those who read their upper triangles alone; below them there may be anything."""
+    found = gram_by_strips(kernel, X, mirrored=False)
+    return gram(kernel, X) if found is None else found
+
+
+def gram_by_strips(kernel: Any, X: Array, *, mirrored: bool = True) -> Array | None:
     """Gram matrices (..., n, n) whose strips leave the cache when all parts of the kernel are added up.
 
-    None where strips do not pay, or for a kernel of which no rule tells the covariances of pairs.
+    None where strips do not pay, or for a kernel of which no rule tells the covariances of pairs. Without `mirrored`
+    there may be anything below the diagonals.
     """
     strip = covariances_of_pairs(kernel, X) if strips_pay(X) else None
     if strip is None:
         return None
-    (K,) = by_strips(X, lambda some, others: (strip(some, others),))
+    (K,) = by_strips(X, lambda some, others: (strip(some, others),), mirrored=mirrored)
     diagonals(K)[...] = diagonal(kernel, X)
     return K
 
@@ -64,7 +71,9 @@ def strips_pay(X: Array) -> bool:
     return isinstance(X, np.ndarray) and X.shape[-2] >= _LEAST
 
 
-def by_strips(X: Array, function: Callable[[slice, slice], tuple[Array, ...]]) -> tuple[Array, ...]:
+def by_strips(
+    X: Array, function: Callable[[slice, slice], tuple[Array, ...]], *, mirrored: bool = True
+) -> tuple[Array, ...]:
     """Symmetric matrices of large point sets.
 
     Parameters
@@ -72,6 +81,8 @@ def by_strips(X: Array, function: Callable[[slice, slice], tuple[Array, ...]]) -
     X : array of shape (..., n, d)
     function : callable
         Maps two ranges of the points to matrices of their pairs.
+    mirrored : bool
+        Whether the lower triangles are wanted too.
 
     Returns
     -------
@@ -88,5 +99,6 @@ def by_strips(X: Array, function: Callable[[slice, slice], tuple[Array, ...]]) -
             wholes = tuple(made[id(part)] for part in parts)
         for whole, part in {id(part): (whole, part) for whole, part in zip(wholes, parts, strict=True)}.values():
             whole[..., start:stop, start:] = part
-            whole[..., stop:, start:stop] = part[..., stop - start :].mT
+            if mirrored:
+                whole[..., stop:, start:stop] = part[..., stop - start :].mT
     return wholes

@@ -1,6 +1,7 @@
 """A kernel at other values of θ, many times a second."""
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum, WhiteKernel
@@ -33,6 +34,27 @@ def at_theta(kernel: Kernel, theta: Floats) -> Kernel:
     if used != len(theta):
         raise ValueError(f"theta has {len(theta)} entries, but kernel {kernel} has {used} free hyper-parameters.")
     return found
+
+
+def form_of(kernel: Kernel) -> Any:
+    """A kernel without the values of its free hyper-parameters: equal for kernels that differ in these alone.
+
+    Examples
+    --------
+    >>> form_of(2.0 * RBF(3.0)) == form_of(1.0 * RBF(1.0))
+    True
+    >>> form_of(Matern(nu=1.5)) == form_of(Matern(nu=0.5)), form_of(RBF([1.0, 1.0])) == form_of(RBF(1.0))
+    (False, False)
+    """
+    if type(kernel) in (Sum, Product):
+        return type(kernel), form_of(kernel.k1), form_of(kernel.k2)
+    name = _OWN.get(type(kernel))
+    if name is None:
+        fixed = tuple(bool(parameter.fixed) for parameter in kernel.hyperparameters)
+        return repr(kernel.clone_with_theta(np.zeros(kernel.n_dims))), fixed
+    value = None if free_hyperparameters(kernel, name) else tuple(np.ravel(getattr(kernel, name)))
+    others = (item for item in vars(kernel).items() if item[0] not in (name, f"{name}_bounds"))
+    return type(kernel), np.size(getattr(kernel, name)), value, tuple(sorted(others))
 
 
 def _filled(kernel: Kernel, theta: Floats, start: int) -> tuple[Kernel, int]:

@@ -129,11 +129,12 @@ class CompositeLikelihood(LearningMethod):
         bounds = problem.data.kernel.bounds
         count = self._first_count(problem)
         restarts, refreshes = self._restarts(problem, count), 0
+        excess: Floats | None = None
         while True:
             kernel = at_theta(problem.data.kernel, theta)
             reading = problem.terms.read(problem.order[:count], kernel)
             gain = _ROUGH_GAIN * len(theta) if restarts else partial(_rough_gain, bounds, self.nats)
-            optimum = _maximize(problem, reading, count, theta, coefficients, gain)
+            optimum = _maximize(problem, reading, count, theta, coefficients, gain, excess=excess)
             if restarts:
                 optimum = _most_likely(problem, reading, count, optimum, restarts)
                 restarts = 0
@@ -144,8 +145,12 @@ class CompositeLikelihood(LearningMethod):
             needed = self._growth_needed(optimum, errors, bounds)
             if count < len(problem.terms) and needed > 1:
                 count = min(len(problem.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
+                excess = None
             elif problem.terms.follow_length_scales and refreshes < _REFRESHES and moved > _MOVED:
-                refreshes += 1
+                refreshes, excess = (
+                    refreshes + 1,
+                    optimum.excess,
+                )  # the terms change little, and so does the curvature
             else:
                 break
         if problem.warm and not is_cheap(reading):
@@ -192,6 +197,7 @@ def _maximize(
     gain_tolerance: float | Callable[[Optimum], float],
     begin: Optimum | None = None,
     *,
+    excess: Floats | None = None,
     quiet: bool = False,
 ) -> Optimum:
     def report(optimum: Optimum) -> None:
@@ -206,6 +212,7 @@ def _maximize(
         gain_tolerance=gain_tolerance,
         report=report,
         begin=begin,
+        excess=excess,
     )
 
 

@@ -35,12 +35,15 @@ class Optimum(NamedTuple):
     score : Score
         The score at these values.
     converged : bool
+    excess : array of shape (p, p), optional
+        Of the curvature over the Fisher information, as far as the steps to here have shown it.
     """
 
     theta: Floats
     coefficients: Floats
     score: Score
     converged: bool
+    excess: Floats | None = None
 
 
 def maximize(
@@ -53,6 +56,7 @@ def maximize(
     idle_steps: int = IDLE_STEPS,
     report: Callable[[Optimum], None] = lambda _: None,
     begin: Optimum | None = None,
+    excess: Floats | None = None,
 ) -> Optimum:
     """Maximize a log likelihood over log θ within bounds, and over β, by Fisher scoring in a trust region.
 
@@ -76,6 +80,8 @@ def maximize(
         Called with every accepted `Optimum`.
     begin : Optimum, optional
         The score at (θ, β), if it is already known.
+    excess : array of shape (p, p), optional
+        Of the curvature over the Fisher information, as an earlier maximization of nearly the same has found it.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def maximize(
     now = begin or Optimum(theta, coefficients, evaluate(theta, coefficients), False)
     report(now)
     damping, radius, idle, n_steps = 1e-3, _LONGEST_STEP, 0, 0
-    excess = np.zeros_like(now.score.fisher)  # of the curvature over the Fisher information
+    excess = np.zeros_like(now.score.fisher) if excess is None else excess
     while True:
         next_coefficients, coefficient_gain = least_squares_step(now)
         if (np.diagonal(excess) < -_MOST_LESS * np.diagonal(now.score.fisher)).any():
@@ -110,7 +116,7 @@ def maximize(
         ends = radius < _SHORTEST_STEP or n_steps == _MOST_STEPS or idle == idle_steps
         if promise < tolerance or ends:
             enough = max(tolerance, _SMALL_PROMISE)
-            return now._replace(converged=promise < enough or idle == idle_steps)
+            return now._replace(converged=promise < enough or idle == idle_steps, excess=excess)
         n_steps += 1
         step, gain = _step(now, curvature, bounds, damping, radius)
         trial = np.clip(now.theta + step, bounds[:, 0], bounds[:, 1])

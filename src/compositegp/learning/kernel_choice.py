@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, WhiteKernel
 from sklearn.utils import check_random_state
 
-from compositegp.backend import Indices
+from compositegp.backend import Indices, blas_threads_for
 from compositegp.composite import Observations
 from compositegp.kernels import with_finite_bounds
 from compositegp.learning.fisher_average import FisherAverage
@@ -235,7 +235,8 @@ def choose_kernel_from(
         coefficients = ordinary_least_squares(data.basis, data.residuals)
         scale = data_scale(data.X, data.residuals - data.basis @ coefficients, sample)
         started = scale if method.start == "data" else None
-        comparison = compare_kernels(candidates, problem, started, method.prior_spread(compared=True), bar)
+        with blas_threads_for(0):  # once, and not for every score
+            comparison = compare_kernels(candidates, problem, started, method.prior_spread(compared=True), bar)
         if select is not None:
             comparison = select(comparison)
     winner = comparison.best

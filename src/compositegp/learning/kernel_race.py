@@ -89,6 +89,11 @@ def compare_kernels(
     first = _Candidate("", start, start.theta, problem.coefficients, terms)
     if scale is not None and prior_spread is not None:
         first.prior = LogScalePrior(starting_kernel(start, scale).theta, prior_spread)
+    if scale is not None:
+        few = FixedTerms(quick, min(fewer, _START_BLOCKS), start)
+        first.theta = refined(
+            start, first.theta, first.likelihood(few, first.theta), partial(first.likelihood, few)
+        )
     first.climb(terms, _FIRST_EVALUATIONS)
     if first.error is not None:
         raise first.error

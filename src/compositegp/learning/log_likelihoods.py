@@ -7,7 +7,7 @@ import numpy as np
 
 from compositegp.backend import Floats, blas_threads_for, fetch, in_batches
 from compositegp.composite import Composite, Observations, Stack, whiten_by_covariance
-from compositegp.kernels import gram
+from compositegp.kernels import upper_gram
 
 
 def log_likelihoods_of_pieces(
@@ -43,7 +43,7 @@ def log_likelihoods_of_pieces(
 def _log_densities(data: Observations, whole: Stack, coefficients: Floats, blocks: slice) -> Floats:
     """Log density of each point given those before it in its block, shape (blocks, n)."""
     stack = whole[blocks]
-    covariances = gram(data.kernel, data.rows("X", stack))
+    covariances = upper_gram(data.kernel, data.rows("X", stack))
     pivots, columns = map(fetch, whiten_by_covariance(data, stack, covariances, data.rows("columns", stack)))
     q, t = coefficients.shape
     residuals = columns[..., q:] - columns[..., :q] @ coefficients

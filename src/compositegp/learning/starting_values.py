@@ -82,17 +82,18 @@ def starting_kernel(kernel: Kernel, scale: DataScale) -> Kernel:
     1.41**2 * RBF(length_scale=3) + WhiteKernel(noise_level=1)
     """
     started = with_finite_bounds(clone(kernel))
+    known, changed = started.get_params(), {}
     for name, value in typical_values(started, scale).items():
-        bounds = started.get_params()[f"{name}_bounds"]
+        bounds = known[f"{name}_bounds"]
         if isinstance(bounds, str):  # "fixed"
             continue
         limits = np.asarray(bounds, dtype=np.float64).reshape(-1, 2)
         if (limits == _DEFAULT_BOUNDS).all():
             limits = np.reshape(value, (-1, 1)) * limits
-            started.set_params(**{f"{name}_bounds": tuple(limits[0]) if len(limits) == 1 else limits})
+            changed[f"{name}_bounds"] = tuple(limits[0]) if len(limits) == 1 else limits
         value = np.clip(value, *limits.T)
-        started.set_params(**{name: value.item() if value.size == 1 else value})
-    return started
+        changed[name] = value.item() if value.size == 1 else value
+    return started.set_params(**changed)
 
 
 def starting_points(kernel: Kernel, scale: DataScale) -> list[Floats]:

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel, WhiteKernel
 
 from compositegp.backend import Floats
-from compositegp.kernels import DataScale, at_theta, metric, noise_variance
+from compositegp.kernels import DataScale, form_of, metric, noise_variance
 from compositegp.learning.starting_values import parts_of_sum, starting_kernel, starting_points
 
 _LENGTHS = (0.25, 1.0, 4.0)  # length scales to try, in units of those of a kernel of another smoothness
@@ -47,7 +47,7 @@ def warm_starts(kernel: Kernel, learned: list[Kernel], scale: DataScale) -> list
     >>> [round(float(value), 3) for value in np.exp(starts[-1])]
     [4.0, 8.0, 0.5]
     """
-    form, forms, bounds = _form(kernel), [_form(other) for other in learned], kernel.bounds
+    form, forms, bounds = form_of(kernel), [form_of(other) for other in learned], kernel.bounds
     if form in forms:
         alike = [other.theta for other, own in zip(learned, forms, strict=True) if own == form]
         return [np.clip(alike[-1], *bounds.T)]
@@ -92,7 +92,7 @@ def is_part_of(kernel: Kernel, whole: Kernel) -> bool:
     (True, False)
     """
     own, others = (
-        [_form(part) for part in parts_of_sum(one).values() if not isinstance(part, WhiteKernel)]
+        [form_of(part) for part in parts_of_sum(one).values() if not isinstance(part, WhiteKernel)]
         for one in (kernel, whole)
     )
     return len(own) < len(others) and all(form in others for form in own)
@@ -136,12 +136,12 @@ def _start(
     kernel: Kernel, donors: list[Kernel], shares: list[float], lengths: list[float], scale: DataScale, most: float
 ) -> Floats:
     """θ, in no bounds, with each part at multiples of its donor's lengths and its share of its variance, at `most`."""
-    started, remaining = clone(kernel), iter(zip(donors, shares, lengths, strict=True))
+    remaining, found = iter(zip(donors, shares, lengths, strict=True)), []
     d = len(scale.spreads)
     noises = [float(noise_variance(donor, np.zeros((1, d)))[0]) for donor in donors] or [0.0]
     # Noise of the part with the largest share; of equal parts the least, since the rougher takes some for signal.
     noise = min(noises) if len(set(shares)) < 2 else noises[int(np.argmax(shares))]
-    for name, part in parts_of_sum(kernel).items():
+    for part in parts_of_sum(kernel).values():
         if isinstance(part, WhiteKernel):
             if noise > 0 and not isinstance(part.noise_level_bounds, str):
                 part = clone(part).set_params(noise_level=noise)
@@ -151,8 +151,8 @@ def _start(
             known = inverse_squares > 0
             spreads = np.where(known, length / np.sqrt(np.where(known, inverse_squares, 1.0) * d), scale.spreads)
             part = starting_kernel(part, DataScale(spreads, share * min(variance or scale.variance, most)))
-        started = started.set_params(**{name: part}) if name else part
-    return np.asarray(started.theta)
+        found.append(part.theta)
+    return np.concatenate(found)
 
 
 def _shares(count: int) -> list[list[float]]:
@@ -166,15 +166,9 @@ def _shares(count: int) -> list[list[float]]:
 
 def _donor(part: Kernel, learned: list[Kernel]) -> Kernel | None:
     """The learned kernel that has this part and, beside it, noise alone."""
-    form = _form(part)
+    form = form_of(part)
     for other in learned:
         signals = [own for own in parts_of_sum(other).values() if not isinstance(own, WhiteKernel)]
-        if len(signals) == 1 and _form(signals[0]) == form:
+        if len(signals) == 1 and form_of(signals[0]) == form:
             return other
     return None
-
-
-def _form(kernel: Kernel) -> tuple[str, tuple[bool, ...]]:
-    """A kernel without the values of its free hyper-parameters."""
-    fixed = tuple(bool(parameter.fixed) for parameter in kernel.hyperparameters)
-    return repr(at_theta(kernel, np.zeros(len(kernel.theta)))), fixed

@@ -19,7 +19,14 @@ from compositegp.backend import (
     solve_lower,
 )
 from compositegp.composite import Observations, Stack, factor_covariance, whiten_by_covariance
-from compositegp.kernels import diagonal, gram, in_length_scales, length_scale_factors, squared_distances
+from compositegp.kernels import (
+    diagonal,
+    gram,
+    in_length_scales,
+    length_scale_factors,
+    squared_distances,
+    upper_gram,
+)
 from compositegp.means import NormalEquations
 from compositegp.posteriors.block_coefficients import (
     conditional_mean,
@@ -29,7 +36,7 @@ from compositegp.posteriors.block_coefficients import (
 )
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 
-_TASK_BLOCKS = 16  # blocks in one parallel task, at most: benchmarks/estimator.py, and benchmarks/scale.py profile
+_TASK_BLOCKS = 32  # blocks in one parallel task, at most: benchmarks/estimator.py, and benchmarks/scale.py profile
 _TASK_ELEMENTS = (
     2**20
 )  # matrix elements of one parallel task, about: few large blocks, so that threads end together
@@ -41,7 +48,7 @@ def task_blocks(n: int) -> int:
     Examples
     --------
     >>> task_blocks(64), task_blocks(512), task_blocks(2048)
-    (16, 4, 1)
+    (32, 4, 1)
     """
     return max(1, min(_TASK_BLOCKS, _TASK_ELEMENTS // n**2))
 
@@ -114,7 +121,7 @@ def _whiten(data: Observations, stack: Stack, Z: Floats) -> _Whitened:
     points = data.rows("X", stack)
     columns, q = data.rows("columns", stack), data.columns.shape[1]
     both = array_namespace(points).concat([columns, gram(data.kernel, points, like(Z, points))], axis=-1)
-    pivots, solved = whiten_by_covariance(data, stack, gram(data.kernel, points), both)
+    pivots, solved = whiten_by_covariance(data, stack, upper_gram(data.kernel, points), both)
     return _Whitened(solved[..., :q], solved[..., q:], pivots)
 
 

@@ -29,9 +29,10 @@ from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
 from compositegp.validation import are_finite, check_count
 
-NUMBERS = (64, 128, 256, 512, 1024)
+NUMBERS = (64, 96, 128, 192, 256, 384, 512, 1024)
 """Numbers of neighbors that are tried."""
 _LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
+_STEP = 16  # of which the number of neighbors is a multiple
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
 _CURVE_POINTS = 16  # training points by which the number of neighbors is chosen: variances alone decide
 _CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
@@ -93,11 +94,19 @@ class NeighborCurve:
             raise ValueError("spread of a neighbor curve must be True or False")
 
     def smallest(self) -> int:
-        """The smallest number that is enough at every distance; more than 512 only where test points will be."""
+        """The smallest number that is enough at every distance; more than 512 only where test points will be.
+
+        Between two numbers that were tried the loss is no more than a straight line says, since it falls ever slower.
+        """
         usual = self.n_neighbors <= N_NEIGHBORS
-        enough = np.flatnonzero(usual & (self.loss.max(axis=0) <= _LOSS))
+        worst = self.loss.max(axis=0)
+        enough = np.flatnonzero(usual & (worst <= _LOSS))
         if len(enough):
-            return int(self.n_neighbors[enough[0]])
+            first = int(enough[0])
+            if not first:
+                return int(self.n_neighbors[0])
+            between = np.interp(_LOSS, worst[[first, first - 1]], self.n_neighbors[[first, first - 1]])
+            return min(int(np.ceil(between / _STEP) * _STEP), int(self.n_neighbors[first]))
         largest = int(np.flatnonzero(usual)[-1])
         # Wide gaps are among the distances only in few columns. Elsewhere a new row is as near to others as they are.
         wide = self.skipped.max() >= N_NEIGHBORS
