@@ -364,11 +364,11 @@ def test_sums_and_products_of_large_sets_are_made_strip_by_strip(kernel, n, rng)
 
 
 @pytest.mark.parametrize("first", KERNELS, ids=id_of)
-@pytest.mark.parametrize("second", KERNELS, ids=id_of)
-def test_kernels_of_one_form_differ_in_their_free_numbers_alone(first, second):
+def test_kernels_of_one_form_differ_in_their_free_numbers_alone(first):
     def bare(kernel):
         fixed = [one.fixed for one in kernel.hyperparameters]
         return repr(kernel.clone_with_theta(np.zeros(len(kernel.theta)))), fixed
 
-    assert (form_of(first) == form_of(second)) == (bare(first) == bare(second))
+    for second in KERNELS:
+        assert (form_of(first) == form_of(second)) == (bare(first) == bare(second))
     assert form_of(at_theta(first, first.theta + 0.3)) == form_of(first)
