@@ -218,10 +218,12 @@ def test_the_number_of_neighbors_is_the_data_s_business():
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=4000)
     markov = CompositeGPRegressor(Matern(1.0, nu=0.5) + WhiteKernel(1e-4), learning=None).fit(X, y)
     assert markov.neighbor_curve_.smallest() == 64  # a Markov process hardly looks beyond its nearest
+    assert markov.neighbor_curve_.skipped.tolist() == [0, 64, 512, 2048]  # in few columns gaps may be wide
     X = rng.uniform(size=(3000, 6))
     smooth = CompositeGPRegressor(Matern(np.full(6, 3.0), nu=2.5) + WhiteKernel(0.1), learning=None)
     smooth.fit(X, X.sum(axis=1) + 0.3 * rng.normal(size=3000))
     assert smooth.neighbor_curve_.smallest() >= 512
+    assert smooth.neighbor_curve_.skipped.tolist() == [0, 64]
     assert (np.diff(smooth.neighbor_curve_.loss, axis=1) <= 1e-9).all()  # more neighbors never lose under the model
 
 

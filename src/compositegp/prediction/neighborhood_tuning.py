@@ -35,7 +35,8 @@ _LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, 
 _STEP = 16  # of which the number of neighbors is a multiple
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
 _CURVE_POINTS = 16  # training points by which the number of neighbors is chosen: variances alone decide
-_CURVE_SKIPS = (0, 64, 512)  # nearest observations that they are predicted without; the last in few columns only
+_CURVE_SKIPS = (0, 64)  # nearest observations that they are predicted without
+_WIDE_SKIPS = (512, 2048)  # and in few columns, where gaps may be as wide as those that errors are learned in
 _NEAR_POINTS = 2500  # training points predicted near the data; fewer leave coverage off by several points
 _FAR_POINTS = 600  # training points predicted at each of the larger distances
 _SHARE = (
@@ -190,7 +191,7 @@ def neighbor_curve(search: NearestPredictor, n_jobs: int | None, *, spread: bool
         return None
     counts = np.array([count for count in NUMBERS if count <= most])
     few = data.X.shape[1] <= _FEW_COLUMNS
-    skips = [skip for skip in (_CURVE_SKIPS if few else _CURVE_SKIPS[:-1]) if skip + most + 1 < n]
+    skips = [skip for skip in (*_CURVE_SKIPS, *_WIDE_SKIPS * few) if skip + most + 1 < n]
     rows = _chosen(n, _CURVE_POINTS, 0)
     noise = _noise(data, rows) + np.finfo(np.float64).tiny
     losses = []
