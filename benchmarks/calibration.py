@@ -9,10 +9,11 @@ The form of the calibration was chosen on held-out training points. Five setting
 these data sets had been seen, so that the scores of pol, elevators, precipitation and satellite are not those of
 untouched test parts: the number of training points predicted (`_NEAR_POINTS`), the two tolerances of the number of
 neighbors (`_LOSS`, `_WORTH_MORE`), the widest gaps for which that number is chosen (`_WIDE_SKIPS`), and the power by
-which parts of a sum count for nearness (`_SHARE` in kernels/length_scales.py). The skew of errors, the weights of predictions in holes, the prior of hyper-parameters and
-the choice of a kernel by training errors were judged on rows held out of training parts and of other tables; test
-scores of these data sets were printed between those steps. So was the weight of errors far from the data in tables
-(`_FAR_WEIGHT`), which was tried because the 50 % intervals of pol held 53 % in ten folds.
+which parts of a sum count for nearness (`_SHARE` in kernels/length_scales.py). The skew of errors, the weights of
+predictions in holes, the prior of hyper-parameters and the choice of a kernel by training errors were judged on rows
+held out of training parts and of other tables; test scores of these data sets were printed between those steps. So was
+the weight of errors far from the data in tables (`_FAR_WEIGHT`), which was tried because the 50 % intervals of pol held
+53 % in ten folds.
 
 One test part of some hundred rows shows a coverage to two or three points only. With `--folds` every row is predicted
 once, from the rows of the other folds, and of the simulated field there are as many draws; nothing is chosen by it.
