@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -28,6 +29,7 @@ from compositegp.kernels import (
     in_length_scales,
     linearize,
     noise_variance,
+    squared_distances,
     upper_gram,
 )
 
@@ -340,6 +342,15 @@ def test_a_batch_of_large_sets_equals_one_by_one(kernel, shape, rng):
         np.testing.assert_array_equal(both, linearize(kernel, one).value)
     np.testing.assert_array_equal(gram(kernel, X)[1], gram(kernel, X[1]))
     np.testing.assert_array_equal(jacobian(kernel, X)[1], jacobian(kernel, X[1]))
+
+
+@pytest.mark.parametrize("n", [20, 60, 90, 120])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_distances_of_a_batch_of_sets_are_those_of_each(n, d, rng):
+    """Of sets in few columns they are computed all at once, of others one by one."""
+    X, Y = 1e3 + rng.normal(size=(3, n, d)), 1e3 + rng.normal(size=(3, 70, d))
+    for found, one, other in zip(squared_distances(X, Y), X, Y, strict=True):
+        np.testing.assert_allclose(found, cdist(one, other, "sqeuclidean"), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from compositegp.backend.arrays import Array, writeable
 
 _COPIES = 24  # arrays of the size of a batch that must fit into the memory of a device at the same time
 _MOST_ELEMENTS = 2**28  # largest batch on a device, in matrix elements: 2 GiB keeps any device busy
-_FEW_ELEMENTS = 2**19  # largest batch on the processor, in matrix elements: 4 MiB, of which strips fit into a cache
+_FEW_ELEMENTS = 2**19  # the same on the processor, 4 MiB: with smaller batches threads wait for each other
+_FEW_OF_TORCH = 2**20  # the same by PyTorch on the processor
 _SHARE = 4  # data stay on a device if they take at most 1/4 of its free memory
 
 
@@ -33,7 +34,7 @@ class Device:
     def free_elements(self) -> int:
         """How many double-precision numbers fit into the free memory."""
         if not self.name.startswith("cuda"):
-            return _COPIES * _FEW_ELEMENTS * 8
+            return _COPIES * _FEW_OF_TORCH
         free, _ = self.torch.cuda.mem_get_info(self.name)
         unused = self.torch.cuda.memory_reserved(self.name) - self.torch.cuda.memory_allocated(self.name)
         return int(free + unused) // 8

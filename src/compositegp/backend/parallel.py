@@ -21,8 +21,8 @@ def run_tasks(tasks: Iterable[Task], n_jobs: int | None) -> list[Any]:
     tasks : iterable of (function, arguments)
         Taken one by one, so that those that wait need no memory.
     n_jobs : int or None
-        None: as many threads as BLAS may use, in this process; the work releases the interpreter. A number: processes
-        (or what joblib is configured for), as in joblib.
+        None: as many threads as BLAS may use, in this process; the work releases the interpreter. 1: this thread.
+        Another number: processes (or what joblib is configured for), as in joblib.
 
     Returns
     -------

@@ -35,7 +35,7 @@ _ONE_ERROR = (
 )
 _LOG_DF = (np.log(2.5), np.log(100.0))
 _FLOOR = 0.1  # added to mean squares of recent errors
-_LARGEST_SQUARE = 25.0  # of a standardized error, as far as it teaches the level and recent errors
+_LARGEST_SQUARE = 25.0  # of a calibrated error, as it teaches the level, and the largest mean square of a horizon
 _NORMAL_FROM = 60.0  # degrees of freedom from which a normal distribution is used
 
 

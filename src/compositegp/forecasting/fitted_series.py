@@ -203,8 +203,8 @@ class FittedSeries:
     def _with_next_kernel(self) -> "FittedSeries":
         """The kernel with what the next segment that is complete tells about it.
 
-        Mean squares of recent errors are restated in the unit of the new variances: the scale of errors goes on from
-        where it was, and does not count twice what the kernel has learned.
+        Mean squares of recent errors are restated in the unit of the new variances, so that they do not count twice
+        what the kernel has learned. What the level of the scale has learned of it is forgotten with time.
         """
         recursion = self.recursion
         end = recursion.until + recursion.segment - self.grid.first

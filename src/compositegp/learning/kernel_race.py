@@ -67,7 +67,7 @@ def compare_kernels(
     ----------
     candidates : dict of str to scikit-learn kernel
     problem : LearningProblem
-        Its kernel is the one that is learned first, where it begins.
+        Its kernel is the one that is learned first, from where it is or, given the scale of the data, near there.
     scale : DataScale or None
         Of the data; None begins every kernel where it is.
     prior_spread : float or None

@@ -91,7 +91,7 @@ def predict_blocks(data: Observations, stack: Stack, Z: Floats, surroundings: bo
 
     keep_freed_memory()
     with blas_threads_for(0):
-        if current_device() is None:  # small batches fit into a cache, and what is left of them is little
+        if current_device() is None:  # in small batches; what is left of them is little
             conclude(slice(None), _joined(in_batches(len(stack), n * max(n, shape[1]), work)))
         else:
             in_batches(len(stack), n * max(n, shape[1]), lambda blocks: conclude(blocks, work(blocks)))
