@@ -589,6 +589,22 @@ def test_what_a_search_has_learned_of_the_curvature_saves_the_next_one_its_steps
     assert again < afresh
 
 
+def test_renewed_conditioning_sets_go_on_with_the_curvature_that_was_found(monkeypatch, data):
+    X, y, segments = data
+    calls = []
+
+    def noted(*arguments, excess, **options):
+        found = maximize(*arguments, excess=excess, **options)
+        calls.append((excess, found.excess))
+        return found
+
+    monkeypatch.setattr("compositegp.learning.composite_likelihood.maximize", noted)
+    learn(DEFAULT, X, y, segments, learning=CompositeLikelihood(tolerance=None, n_restarts=0), conditioning_size=40)
+    (first, found), (again, _), *_ = calls
+    assert first is None
+    assert again is found
+
+
 def test_scoring_ends_when_steps_gain_no_more_than_the_tolerance():
     """A promise that is never kept, as that of a hyper-parameter on which the likelihood hardly depends."""
     nothing = NormalEquations(np.zeros((0, 0)), np.zeros((0, 1)))
