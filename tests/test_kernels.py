@@ -297,6 +297,25 @@ def test_whole_numbers_are_points_too():
         np.testing.assert_allclose(diagonal(kernel, X), kernel.diag(X.astype(float)))
 
 
+@pytest.mark.parametrize("n", [12, 150])
+@pytest.mark.parametrize("kernel", [RBF(1.0), RBF(ARD), *(Matern(1.0, nu=nu) for nu in (0.5, 1.5, 2.5))], ids=str)
+def test_points_hundreds_of_length_scales_apart_are_uncorrelated(kernel, n, rng):
+    X = rng.uniform(0, 800, size=(n, 3))
+    X[0], X[1] = X[2], X[2] + 1e-3
+    K, derivative = kernel(X, eval_gradient=True)
+    found = linearize(kernel, X)
+    for value, expected in (
+        (found.value, K),
+        (gram(kernel, X, X), K),
+        (found.jacobian(), np.moveaxis(derivative, -1, 0)),
+    ):
+        np.testing.assert_allclose(value, expected, rtol=1e-9, atol=1e-290)
+        size = np.abs(value)
+        assert ((size == 0) | (size > np.finfo(float).tiny)).all()  # a smaller number would take many times as long
+    zero = gram(kernel, X, X) == 0
+    assert zero.any() and K[zero].max() < 1e-290
+
+
 def test_points_with_different_columns_have_no_distance():
     for n in (2, 40):
         with pytest.raises(ValueError, match="points with 2 and 3 columns"):

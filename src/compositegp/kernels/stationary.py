@@ -33,6 +33,9 @@ from compositegp.kernels.evaluation import (
 from compositegp.kernels.strips import Strip, covariances_of_pairs
 
 
+_LEAST_EXPONENT = -700.0  # exponents of e below this are as good as −∞
+
+
 class Profile(NamedTuple):
     """A radial kernel as functions of the squared distance s, in its own unit of length. All may overwrite s.
 
@@ -57,8 +60,19 @@ class Profile(NamedTuple):
 
 
 def exp(A: Array) -> Array:
-    """Exponential of an array that is no longer needed, in place where NumPy allows it."""
-    return np.exp(A, out=A) if isinstance(A, np.ndarray) else array_namespace(A).exp(A)
+    """Exponential of an array that is no longer needed, in place where NumPy allows it; zero from exp(−700) on.
+
+    NumPy takes many times as long where the result is too small for a normal number, as it is for points that are many
+    length scales apart.
+    """
+    if not isinstance(A, np.ndarray):
+        return array_namespace(A).exp(A)
+    if A.size and A.min() < _LEAST_EXPONENT:
+        np.maximum(A, _LEAST_EXPONENT, out=A)
+        np.exp(A, out=A)
+        A -= math.exp(_LEAST_EXPONENT)  # which changes no number above 1e-288
+        return A
+    return np.exp(A, out=A)
 
 
 def sqrt(A: Array) -> Array:
