@@ -138,3 +138,66 @@ def test_a_series_whose_first_part_is_missing_is_learned(rng):
     assert np.isfinite(forecast.to_numpy()).all()
     np.testing.assert_allclose(forecast["mean"], 5.0, rtol=0, atol=1.2)  # white noise: nothing else is known
     assert forecast["std"].between(0.7, 2.0).all()
+
+
+class TestOutliers:
+    """A value far from its forecast counts as four standard deviations from it."""
+
+    def test_each_value_is_moved_to_four_deviations_from_its_forecast(self, past, kernel):
+        k, covariance = covariances(kernel, SIZE), dense(past, kernel)
+        wild = past.values.copy()
+        wild[[9, 22, 23]] += [60.0, -80.0, -80.0]
+        expected = wild.copy()
+        for row in range(1, SIZE):  # each given those before it, as they are by then
+            mean, variance = conditional(covariance, expected, np.arange(row), np.array([row]))
+            reach = 4 * np.sqrt(variance[0])
+            expected[row] = np.clip(wild[row], mean[0] - reach, mean[0] + reach)
+        assert (expected != wild).sum() >= 3
+        tempered = WholePast(wild, past.functions, past.prior_variance).tempered(k)
+        np.testing.assert_allclose(tempered.values, expected, rtol=0, atol=1e-4)
+        np.testing.assert_array_equal(tempered.observed, wild)
+        np.testing.assert_allclose(tempered.tempered(k).values, tempered.values, rtol=0, atol=1e-9)
+
+    def test_forecasts_are_scored_by_what_was_observed(self, past, kernel):
+        k, wild = covariances(kernel, SIZE), past.values.copy()
+        wild[30] += 70.0
+        tempered = WholePast(wild, past.functions, past.prior_variance).tempered(k)
+        errors, _ = tempered.forecasts(k, HORIZON)
+        for origin in (27, 31):
+            wanted = np.arange(origin, origin + HORIZON)
+            mean, _ = conditional(dense(past, kernel), tempered.values, np.arange(origin), wanted)
+            np.testing.assert_allclose(errors[origin], wild[wanted] - mean, rtol=0, atol=1e-4)
+        np.testing.assert_array_equal(tempered.latest(10).observed, wild[-10:])
+
+    def test_without_outliers_nothing_changes(self, past, kernel):
+        k = covariances(kernel, SIZE)
+        calm = WholePast(0.2 * past.values, past.functions, past.prior_variance)
+        assert calm.tempered(k) is calm
+        holes = WholePast(np.where(np.arange(SIZE) % 7 == 3, np.nan, calm.values), calm.functions, 0.7)
+        assert holes.tempered(k) is holes
+
+    def test_a_missing_value_stays_missing(self, past, kernel):
+        wild = np.where(np.arange(SIZE) % 7 == 3, np.nan, past.values)
+        wild[20] += 90.0
+        tempered = WholePast(wild, past.functions, 0.7).tempered(covariances(kernel, SIZE))
+        np.testing.assert_array_equal(np.isnan(tempered.values), np.isnan(wild))
+        assert tempered.values[20] < wild[20] - 50
+
+    def test_forecasts_after_months_that_stood_still_are_those_of_the_years_before(self, tmp_path):
+        months = np.arange(120)
+        values = 100 + 20 * np.sin(2 * np.pi * months / 12) + np.random.default_rng(3).normal(size=120)
+        index = pd.date_range("2012-01-01", periods=120, freq="MS")
+        usual = CompositeGPForecaster(None, horizon=12).fit(pd.Series(values, index)).predict(12)["mean"]
+        values[111:113] = 5.0  # April and May of the last year: without tempering the next ones were 100 lower
+        model = CompositeGPForecaster(None, horizon=12).fit(pd.Series(values, index))
+        np.testing.assert_allclose(model.predict(12)["mean"], usual, rtol=0, atol=5)
+        assert any("2021-05-01." in note and "2 value" in note for note in model.notes_)
+        fitted = model._fitted()
+        assert (fitted.targets[111:113] + fitted.center).min() > 90
+        whole = model.parts(12).mean.sum(axis=0)
+        np.testing.assert_allclose(whole, fitted.ahead(fitted.next_places(12)[:, None]).location, rtol=0, atol=1e-9)
+        model.save(tmp_path / "model.cgp")
+        again = CompositeGPForecaster.load(tmp_path / "model.cgp")
+        pd.testing.assert_frame_equal(again.predict(12), model.predict(12))
+        again.update(pd.Series([300.0], pd.date_range("2022-01-01", periods=1, freq="MS")))
+        np.testing.assert_allclose(again.predict(11)["mean"], usual[1:], rtol=0, atol=12)

@@ -18,6 +18,7 @@ from compositegp.forecasting.horizon_terms import Filter, Geometry, covariances
 from compositegp.forecasting.kernel_recursion import KernelRecursion
 from compositegp.forecasting.memory import parts_of
 from compositegp.forecasting.timeline import Horizon, Timeline
+from compositegp.forecasting.whole_past import WholePast
 from compositegp.means import Estimated
 from compositegp.predictive import PredictiveDistribution, TargetTransform
 
@@ -71,6 +72,8 @@ class FittedSeries:
     columns : list of str
         Names of the further columns.
     notes : list of str
+    tempers : bool
+        Whether outliers are tempered, as they are in a short series.
     filters : dict
         Filters that were used lately, by their lags and steps: origins without missing values share one.
     """
@@ -92,6 +95,7 @@ class FittedSeries:
     grid: Grid
     columns: list[str]
     notes: list[str]
+    tempers: bool = False
     filters: dict[bytes, Filter] = field(default_factory=dict, repr=False)
 
     @property
@@ -121,6 +125,38 @@ class FittedSeries:
     def rhythm(self) -> Rhythm:
         """What its time step suggests."""
         return Rhythm.of(self.timeline)
+
+    @cached_property
+    def _observed_targets(self) -> Floats:
+        """Values of the grid on the model's scale, less the center; NaN where one is missing."""
+        values = self.grid.values
+        found, known = np.full(len(values), np.nan), np.isfinite(values)
+        found[known] = self.transform.forward(values[known]) - self.center
+        return found
+
+    @cached_property
+    def targets(self) -> Floats:
+        """The values that forecasts are made from: those of the grid, on the model's scale, but tempered outliers."""
+        found = self._observed_targets
+        if not self.tempers:
+            return found
+        past = WholePast(found, self.effects(self.grid.points), self.information.prior_variance)
+        try:
+            return past.tempered(covariances(self.kernel, past.reach)).values
+        except LinAlgError as error:
+            raise LinAlgError(f"No forecast can be made from the latest {len(found)} values: {error}") from error
+
+    def outliers_in_words(self) -> list[str]:
+        """A note about values that count for less than they are, if there are any."""
+        rows = np.flatnonzero(np.isfinite(self.targets) & (self.targets != self._observed_targets))
+        if not len(rows):
+            return []
+        last = self.timeline.stamps(self.grid.first + rows[-1:].astype(np.float64))[0]
+        return [
+            f"{len(rows)} value(s) are far from what the values before them let expect, the last of them on "
+            f"{str(last).removesuffix(' 00:00:00')}. "
+            "Each counts as four standard deviations from there, so that it changes later forecasts by little."
+        ]
 
     @cached_property
     def observed(self) -> Indices:
@@ -209,11 +245,7 @@ class FittedSeries:
         recursion = self.recursion
         end = recursion.until + recursion.segment - self.grid.first
         start = max(recursion.rows_needed(self.reach, self.block) - self.grid.first, 0)
-        values = self.grid.values[start:end]
-        known = np.isfinite(values)
-        residuals = np.full(len(values), np.nan)
-        functions = self.effects(self.grid.points[start:end][known])
-        residuals[known] = self.transform.forward(values[known]) - self.center - functions @ self.estimate.mean
+        residuals = self.targets[start:end] - self.effects(self.grid.points[start:end]) @ self.estimate.mean
         lags = past_lags(self.reach, self.n_neighbors)
         kernel, recursion, ratio = recursion.take_in(
             self.kernel, lags, residuals, self.grid.first + start, self.block
@@ -231,9 +263,8 @@ class FittedSeries:
         rows, geometry = self.observed, self.geometry(points)
         used = self._filter(geometry)
         past = self.effects(self.grid.points[rows])
-        y = self.transform.forward(self.grid.values[rows]) - self.center
         functions = self.effects(points) - used.weights @ past
-        location = self.center + used.weights @ y + functions @ self.estimate.mean
+        location = self.center + used.weights @ self.targets[rows] + functions @ self.estimate.mean
         return _Ahead(location, functions, geometry, used)
 
     def _filter(self, geometry: Geometry) -> Filter:

@@ -105,8 +105,7 @@ class _Past:
     def of(cls, series: FittedSeries) -> "_Past":
         rows = series.observed
         functions = series.effects(series.grid.points[rows])
-        values = series.transform.forward(series.grid.values[rows])
-        residuals = values - series.center - functions @ series.estimate.mean
+        residuals = series.targets[rows] - functions @ series.estimate.mean
         kernels = {name: part for name, part in series.parts.items() if name != "noise"}
         return cls(series, kernels, functions, residuals)
 

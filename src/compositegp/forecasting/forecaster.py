@@ -245,7 +245,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             Grid(grid.first + len(grid.values) - len(grid.values[kept]), grid.values[kept], grid.columns[kept]),
             seen.columns,
             notes,
+            task.is_whole,
         )
+        self._series = replace(self._series, notes=notes + self._series.outliers_in_words())
 
     @blas_threads_for(0)
     def update(

@@ -184,7 +184,11 @@ def prior_precision(kernel: Kernel, freedom: float) -> Floats:
 
 
 def learn_memory(
-    kernel: Kernel, windows: Sequence[Terms], rounds: int = _ROUNDS, precision: Floats | None = None
+    kernel: Kernel,
+    windows: Sequence[Terms],
+    rounds: int = _ROUNDS,
+    precision: Floats | None = None,
+    center: Floats | None = None,
 ) -> LearnedMemory:
     """Learn a kernel by Σ log p(y_step | past) over windows.
 
@@ -196,7 +200,9 @@ def learn_memory(
     rounds : int
         The largest number of steps of the optimizer.
     precision : array of shape (p, p), optional
-        Of a normal prior of the logarithms of the hyper-parameters about where learning begins; none by default.
+        Of a normal prior of the logarithms of the hyper-parameters; none by default.
+    center : array of shape (p,), optional
+        Of the prior; by default where learning begins.
 
     Returns
     -------
@@ -204,6 +210,7 @@ def learn_memory(
     """
     count, reach = sum(one.count for one in windows), max(one.reach for one in windows)
     begin = kernel.theta
+    center = begin if center is None else center
     prior = np.zeros((len(begin), len(begin))) if precision is None else precision
     trial = kernel.clone_with_theta(begin)
     places = _places_of_theta(trial)
@@ -219,8 +226,8 @@ def learn_memory(
                 slope[: len(by_k)] += by_k
         except LinAlgError:
             return _REFUSED, np.zeros_like(theta)
-        pull = prior @ (theta - begin)
-        total -= 0.5 * float((theta - begin) @ pull)
+        pull = prior @ (theta - center)
+        total -= 0.5 * float((theta - center) @ pull)
         return -total / count, -(slopes @ slope - pull) / count
 
     found = minimize(

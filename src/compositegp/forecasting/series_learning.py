@@ -56,6 +56,8 @@ _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do n
 _CYCLES = 2.5  # of the longest pattern that are known before the first forecast that counts
 _INDEPENDENT = 1.0  # errors in a horizon, by the coverage of 46 series, most of months and quarters
 _FREEDOM = 1.0  # of the hyper-parameters of a short series
+_TEMPERED = 10  # times that its kernel is learned, at most, where it has outliers
+_SETTLED = 0.05  # standard deviations of the series by which the last of these times moves no outlier
 _LEVELS = 40  # quantiles by which a CRPS is computed
 
 
@@ -320,18 +322,31 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     y = _targets(task.grid.values, candidate.transform)
     center, variance, size = float(np.nanmean(y)), float(np.nanvar(y)), len(y)
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
-    past = WholePast(y - center, functions, variance)
+    observed = WholePast(y - center, functions, variance)
     parts = whole_kernel(task.patterns, task.block, size, variance)
     if kernel is None:
-        begin = sum_of(list(parts.values()))
-        prior = prior_precision(begin, _FREEDOM)
-        kernel = learn_memory(begin, [past.latest(_LATEST)], precision=prior).kernel
+        kernel = _kernel_without_outliers(sum_of(list(parts.values())), observed)
     k = covariances(kernel, size)
+    past = observed.tempered(k)
     forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
     scale, recent, tried = _calibrate_whole(task, candidate, forecasts, y)
     score = float(tried.log_scores.mean())
     information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
     return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, tried)
+
+
+def _kernel_without_outliers(begin: Kernel, observed: WholePast) -> Kernel:
+    """The kernel of a short series, learned again and again without the weight of its outliers.
+
+    Outliers that are learned from make the variance large, and then seem credible: each time they count for less.
+    """
+    prior, kernel, past = prior_precision(begin, _FREEDOM), begin, observed
+    for _ in range(_TEMPERED):
+        kernel = learn_memory(kernel, [past.latest(_LATEST)], precision=prior, center=begin.theta).kernel
+        before, past = past, observed.tempered(covariances(kernel, observed.reach))
+        if np.nanmax(np.abs(past.values - before.values)) <= _SETTLED * np.nanstd(past.values):
+            break
+    return kernel
 
 
 def _calibrate_whole(
@@ -356,7 +371,8 @@ def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
     else:
         y = _targets(task.grid.values, learned.candidate.transform) - learned.center
         functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
-        windows = [WholePast(y, functions, learned.information.prior_variance).latest(_LATEST)]
+        past = WholePast(y, functions, learned.information.prior_variance)
+        windows = [past.tempered(covariances(kernel, past.reach)).latest(_LATEST)]
         information = fisher_information(kernel, windows) + prior_precision(kernel, _FREEDOM)
         steps, apart, segment = np.arange(1), 1, task.block
     average = Average.known(kernel.theta, information, 1, float(sum(one.count for one in windows)))

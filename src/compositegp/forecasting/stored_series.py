@@ -85,13 +85,14 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
             "log_df": scale.log_df,
         },
         "grid": {"first": series.grid.first, "values": series.grid.values, "columns": series.grid.columns},
+        "tempers": series.tempers,
     }
     return {"timeline": series.timeline.to_dict(), "series": content}
 
 
 def from_values(timeline: Any, series: Any) -> FittedSeries:
     """The series that `to_values` wrote, checked; a ValueError says what is wrong."""
-    parts = Fields(series, _NAMES)
+    parts = Fields(series, _NAMES, ["tempers"])
     columns, names = parts.texts("columns"), parts.texts("names")
     kernel = check_kernel(parts["kernel"])
     check_covariances(kernel, np.array([[0.0], [1.0]]))
@@ -135,6 +136,7 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
         grid,
         columns,
         parts.texts("notes"),
+        parts["tempers"] is not None and parts.truth("tempers"),
     )
     if (found.recent < 0).any():
         raise ValueError("recent, mean squares of the latest errors, must not be negative")

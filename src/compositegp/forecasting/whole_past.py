@@ -5,9 +5,13 @@ forecast of value i from the values before i − s is Σ_{d ≤ s} L_{i, i−d} 
 Σ_{d ≤ s} L²_{i, i−d}: one factorization serves all origins. The effects are part of the covariance, so that their
 coefficients are never estimated from what is forecast. The terms with s = 0 add up to the log likelihood, from which
 the kernel is learned: a short series has too few horizons to learn from them alone.
+
+An outlier, such as the month of a lockdown, would change the season and the level of all forecasts after it. So a value
+farther from its forecast than some standard deviations counts as that far (`WholePast.tempered`): z is cut off, as
+Gelper, Fried and Croux (2010) do for exponential smoothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +23,7 @@ from compositegp.forecasting.coefficients import Forecasts, Information
 
 _JITTER = 1e-8  # added to the variance of the values, over that of the series
 _UNKNOWN = 1e7  # variance of the noise of a missing value, over that of the series
+_CREDIBLE = 4.0  # standard deviations from its forecast up to which a value counts as it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +38,14 @@ class WholePast:
         Basis functions of the effects.
     prior_variance : float
         Of their coefficients.
+    observed : array of shape (N,) or None
+        What was observed, where outliers are tempered in the values; None where they are not.
     """
 
     values: Floats
     functions: Floats
     prior_variance: float
+    observed: Floats | None = None
 
     @property
     def reach(self) -> int:
@@ -51,11 +59,32 @@ class WholePast:
 
     def latest(self, count: int) -> "WholePast":
         """The latest values alone."""
-        return WholePast(self.values[-count:], self.functions[-count:], self.prior_variance)
+        return self._part(slice(-count, None))
 
     def first(self, count: int) -> "WholePast":
         """The first values alone."""
-        return WholePast(self.values[:count], self.functions[:count], self.prior_variance)
+        return self._part(slice(0, count))
+
+    def _part(self, rows: slice) -> "WholePast":
+        observed = None if self.observed is None else self.observed[rows]
+        return WholePast(self.values[rows], self.functions[rows], self.prior_variance, observed)
+
+    def tempered(self, k: Floats) -> "WholePast":
+        """The series with its outliers nearer to their forecasts, under the covariances k by lag.
+
+        A value that is more than four standard deviations from its forecast, given the values before it as they are
+        tempered, is put at that distance. Forecasts are scored by what was observed.
+        """
+        factor, z = self._factored(k)
+        if np.abs(z).max(initial=0.0) <= _CREDIBLE:
+            return self
+        observed, moved = np.where(np.isfinite(self.values), self.values, 0.0), np.zeros(len(z))
+        for row, (value, weights) in enumerate(zip(observed, factor, strict=True)):
+            error = (value - weights[:row] @ moved[:row]) / weights[row]
+            moved[row] = np.clip(error, -_CREDIBLE, _CREDIBLE)
+            z[row] = error
+        values = self.values + np.diagonal(factor) * (moved - z)
+        return replace(self, values=values, observed=self.values if self.observed is None else self.observed)
 
     def score(self, k: Floats) -> tuple[float, Floats]:
         """The log likelihood, and its derivative in the covariances k by lag: a number, shape (N,)."""
@@ -88,12 +117,14 @@ class WholePast:
     def forecasts(self, k: Floats, horizon: int) -> Forecasts:
         """Errors and their variances by origin: the first from no value, the last of the latest horizon.
 
-        Arrays of shape (N − horizon + 1, horizon).
+        Arrays of shape (N − horizon + 1, horizon). Errors are those of what was observed.
         """
         factor, z = self._factored(k)
         rows, places = np.arange(len(z))[:, None], np.arange(len(z))[:, None] - np.arange(horizon)
         band = np.where(places >= 0, factor[rows, np.maximum(places, 0)], 0.0)
         errors = np.cumsum(band * z[np.maximum(places, 0)], axis=1)
+        if self.observed is not None:
+            errors += (self.observed - self.values)[:, None]
         errors[~np.isfinite(self.values)] = np.nan
         variance = np.cumsum(band**2, axis=1)
         origins, steps = np.arange(len(z) - horizon + 1)[:, None], np.arange(horizon)

@@ -32,7 +32,6 @@ from compositegp.kernels.evaluation import (
 )
 from compositegp.kernels.strips import Strip, covariances_of_pairs
 
-
 _LEAST_EXPONENT = -700.0  # exponents of e below this are as good as −∞
 
 
