@@ -51,6 +51,18 @@ class TestRegress:
         assert "predictions: p.csv" in regression.out
         assert "model: t.cgp" in regression.out
 
+    def test_columns_that_are_called_as_predictions_keep_their_names(self, folder, regression, tmp_path):
+        rows = pd.read_csv(folder / "test.csv").assign(mean=7.0)
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        done = command(
+            "regress", "--model", folder / "t.cgp", "--predict", tmp_path / "rows.csv", "--out", tmp_path / "p"
+        )
+        assert done.code == 0, done.err
+        assert "predicted mean, predicted std, predicted lower, predicted upper" in done.out + done.err
+        found = pd.read_csv(tmp_path / "p")
+        assert (found["mean"] == 7.0).all()
+        np.testing.assert_allclose(found["predicted mean"], pd.read_csv(folder / "p.csv")["mean"], rtol=1e-9)
+
     def test_scores_are_of_the_rows_whose_target_is_known(self, folder, regression, tmp_path):
         table = pd.read_csv(folder / "test.csv")
         table.loc[::3, "y"] = np.nan

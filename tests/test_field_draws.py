@@ -69,6 +69,18 @@ def test_many_points_keep_their_distribution_and_their_dependence():
     assert np.abs(found - correlation).mean() < 0.05
 
 
+def test_points_far_from_each_other_keep_their_distribution_among_many_observations():
+    """As in a raster of which few cells are missing: each is drawn given its own neighbors, not those of a group."""
+    X, y = np.random.default_rng(4).uniform(0, 40, size=(3000, 2)), np.random.default_rng(5).normal(size=3000)
+    model = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(256)).fit(X, y)
+    Z = np.stack(np.meshgrid(np.linspace(1, 39, 12), np.linspace(1, 39, 12)), axis=-1).reshape(-1, 2)
+    draws = model.sample_field(Z, 800, latent=True)
+    predicted = model.predict_distribution(Z, latent=True)
+    error = (draws.mean(axis=1) - predicted.mean) / (predicted.std / np.sqrt(800))
+    assert np.abs(error).max() < 5.5
+    np.testing.assert_allclose(draws.std(axis=1) / predicted.std, 1, rtol=0, atol=0.15)
+
+
 def test_logarithms_are_positive_and_several_outputs_are_refused():
     X, y = data()
     model = CompositeGPRegressor(KERNEL, target_transform="log", learning=None).fit(X, np.exp(y))

@@ -270,6 +270,22 @@ def test_intervals_cover_and_simple_forecasts_are_beaten(log):
         assert done.forecasts["q0.025"].min() > 0
 
 
+def test_a_value_at_the_end_of_a_band_is_inside():
+    """At night the sun is a zero, and so is the lower end of a band under a root."""
+    hours, index = np.arange(24 * 40), pd.date_range("2024-01-01", periods=24 * 40, freq="h")
+    strength = np.repeat(np.random.default_rng(0).uniform(0.3, 1, size=40), 24)
+    sun = pd.Series(np.maximum(0.0, np.sin(2 * np.pi * hours / 24 - 1.6)) * 100 * strength, index)
+    done = backtest(CompositeGPForecaster("sqrt", search=False), sun, "24h", 7, refit_every=None)
+    table, y = done.forecasts, done.forecasts["observed"]
+    assert (table["q0.25"] == y).any()
+    for low, high, name in (("q0.25", "q0.75", "50 %"), ("q0.1", "q0.9", "80 %"), ("q0.025", "q0.975", "95 %")):
+        inside = y.between(table[low], table[high]).mean()
+        assert done.scores.loc["compositegp, mean", f"coverage {name}"] == inside
+        if name != "80 %":
+            whole = done.by(np.zeros(len(table)))
+            assert whole[f"coverage {name}"].item() == inside
+
+
 @pytest.mark.slow
 def test_a_real_series_is_forecast_with_intervals_that_cover():
     series = nox_emissions()

@@ -85,3 +85,43 @@ def test_columns_are_numbers_and_no_two_are_alike():
         cross_validation(CompositeGPForecaster(None), table, 6)
     with pytest.raises(ValueError, match="different names; found 'heat' 2 times"):
         observe(y, pd.concat([X, X], axis=1))
+
+
+class TestMissingValues:
+    """Where a column is missing, its effect is what it was on average."""
+
+    @pytest.mark.parametrize("known_in_fit", [1.0, 0.7])
+    @pytest.mark.parametrize("shape", ["switch", "square"])
+    def test_a_forecast_without_the_column_is_the_average(self, shape, known_in_fit):
+        rng, n = np.random.default_rng(0), 24 * 60
+        index = pd.date_range("2024-01-01", periods=n + 24, freq="h")
+        x = (rng.uniform(size=n) < 0.05).astype(float) if shape == "switch" else rng.normal(size=n)
+        y = 100 + (20 * x if shape == "switch" else 10 * x**2) + rng.normal(size=n)
+        seen = np.where(rng.uniform(size=n) < known_in_fit, x, np.nan)
+        model = CompositeGPForecaster(None, search=False).fit(
+            pd.Series(y, index[:n]), pd.DataFrame({"x": seen}, index=index[:n])
+        )
+
+        def forecast(value):
+            return model.predict(24, X=pd.DataFrame({"x": np.full(24, value)}, index=index[n:]))["mean"].mean()
+
+        assert forecast(np.nan) == pytest.approx(y.mean(), abs=1.5)
+        assert forecast(0.0) == pytest.approx(100, abs=1.5)
+        assert forecast(1.0) == pytest.approx(120 if shape == "switch" else 110, abs=2.5)
+
+    def test_a_column_without_a_value_is_left_out(self):
+        y, X = make("heat", "power")
+        X["power"] = np.nan
+        model = CompositeGPForecaster(None, search=False).fit(y, X)
+        assert "column power has no value in what is learned from, and is left out" in model.notes_
+        future = pd.DataFrame({"heat": np.ones(6), "power": 3.0}, index=LATER)
+        alone = CompositeGPForecaster(None, search=False).fit(y, X[["heat"]])
+        pd.testing.assert_frame_equal(model.predict(6, X=future), alone.predict(6, X=future[["heat"]]))
+
+    def test_files_keep_the_average(self, tmp_path):
+        y, X = make("heat")
+        model = CompositeGPForecaster(None, search=False).fit(y, X**2)
+        model.save(tmp_path / "model.cgp")
+        future = pd.DataFrame({"heat": np.full(6, np.nan)}, index=LATER)
+        again = CompositeGPForecaster.load(tmp_path / "model.cgp")
+        pd.testing.assert_frame_equal(again.predict(6, X=future), model.predict(6, X=future))

@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 from sklearn.preprocessing import FunctionTransformer, PowerTransformer
 
 from compositegp import Committee, CompositeGPRegressor, CompositeSum, Inducing, Nearest, PredictiveDistribution
+from compositegp.forecasting.target_scales import TARGET_SCALES
 from compositegp.predictive import (
     IdentityTarget,
     LogTarget,
@@ -222,3 +223,16 @@ def test_quantiles_of_a_mixture_are_the_roots_of_its_distribution(df):
     np.testing.assert_array_equal(family.quantile(np.array([0.0, 1.0])), [-np.inf, np.inf])
     by_search = brentq(lambda z: float(family.cdf(np.array(z))) - 0.3, -5, 0, xtol=1e-14)
     np.testing.assert_allclose(found[4], by_search, rtol=1e-12)
+
+
+@pytest.mark.parametrize("transform", ["log", "sqrt", "fourth_root"])
+@pytest.mark.parametrize("level", [1e3, 1e6, 1e9])
+def test_deviations_keep_their_digits_beside_a_large_mean(transform, level):
+    """On a transformed scale errors of one unit around a large level: their deviation is that unit."""
+    scale = TARGET_SCALES[transform]
+    location = scale.forward(np.array([level]))
+    unit = scale.forward(np.array([level + 1.0])) - location
+    found = PredictiveDistribution(location, unit, scale, NormalMixture(8.0))
+    spread = np.sqrt(np.mean(np.asarray(NormalMixture(8.0).scales) ** 2))
+    np.testing.assert_allclose(found.std, spread, rtol=1e-2)
+    np.testing.assert_allclose(found.mean, level, rtol=1e-5)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, LogFlag, SavedModel, Separator
-from compositegp.cli.output import CommandError, Output, UsageError
+from compositegp.cli.output import CommandError, Output, UsageError, note
 from compositegp.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -165,7 +165,11 @@ def _predict(model: "TableModel", rows: _Rows, level: float, out: Path, output: 
         distribution = model.predict(rows.inputs)
         lower, upper = distribution.interval(level)
     predictions = pd.DataFrame({"mean": distribution.mean, "std": distribution.std, "lower": lower, "upper": upper})
-    write_atomically(out, pd.concat([rows.table, predictions], axis=1).to_csv(index=False).encode())
+    names = _free_names(list(predictions), rows.table.columns)
+    if names != list(predictions):
+        note(f"The rows have a column of the same name: predictions are in the columns {', '.join(names)}.")
+    written = pd.concat([rows.table, predictions.set_axis(names, axis=1)], axis=1)
+    write_atomically(out, written.to_csv(index=False).encode())
     output.frame(predictions.describe().loc[["count", "mean", "min", "max"]], "")
     output.line()
     output.result("predictions", predictions)
@@ -174,6 +178,13 @@ def _predict(model: "TableModel", rows: _Rows, level: float, out: Path, output: 
         output.table(["score", ""], list(scores.items()))
         output.line()
         output.result("scores", scores)
+
+
+def _free_names(names: list[str], taken: Any) -> list[str]:
+    """Names of the columns of predictions: other ones for all where a table has one of them."""
+    while set(names) & set(map(str, taken)):
+        names = [f"predicted {name}" for name in names]
+    return names
 
 
 def _scores(distribution: Any, y: Any, level: float) -> dict[str, float]:

@@ -64,8 +64,8 @@ class Backtest:
             {
                 "RMSE": (table["mean"] - y) ** 2,
                 "CRPS": table["CRPS"],
-                "coverage 50 %": (table["q0.25"] < y) & (y < table["q0.75"]),
-                "coverage 95 %": (table["q0.025"] < y) & (y < table["q0.975"]),
+                "coverage 50 %": (table["q0.25"] <= y) & (y <= table["q0.75"]),
+                "coverage 95 %": (table["q0.025"] <= y) & (y <= table["q0.975"]),
             }
         )
         found = each.groupby(np.asarray(key)).mean()
@@ -229,5 +229,5 @@ def _scores(forecasts: pd.DataFrame) -> pd.DataFrame:
     rows["compositegp, mean"]["CRPS"] = forecasts["CRPS"].mean()
     for level in (0.5, 0.8, 0.95):
         low, high = (forecasts[f"q{0.5 + sign * level / 2:g}"].to_numpy() for sign in (-1, 1))
-        rows["compositegp, mean"][f"coverage {100 * level:g} %"] = np.mean((low < y) & (y < high))
+        rows["compositegp, mean"][f"coverage {100 * level:g} %"] = np.mean((low <= y) & (y <= high))
     return pd.DataFrame(rows).T

@@ -43,6 +43,9 @@ class Effect:
         Whether it differs by the hour of day.
     spread : float
         Prior standard deviation, over that of the series.
+    average : array of shape (q,)
+        ``column``: means of its basis functions before the hour of day comes in, which stand for a missing value; with
+        none, zeros do.
     """
 
     name: str
@@ -51,6 +54,13 @@ class Effect:
     numbers: Any = ()
     by_hour: bool = False
     spread: float = 1.0
+    average: Any = ()
+
+    @classmethod
+    def of_column(cls, name: str, column: int, values: Floats, by_hour: bool) -> "Effect":
+        """A smooth function of a column with some values, at least one of which is known."""
+        known, knots = values[np.isfinite(values)], column_knots(values)
+        return cls(name, "column", column, knots, by_hour, average=_smooth(known, knots).mean(axis=0))
 
     @property
     def season(self) -> str | None:
@@ -149,6 +159,11 @@ def column_knots(values: Floats) -> Floats:
     return np.linspace(low, high, _KNOTS) if high > low else different[[0, -1]]
 
 
+def column_width(knots: Floats) -> int:
+    """Number of basis functions of a smooth function of a column with some knots."""
+    return int(_smooth(np.zeros(1), knots).shape[1])
+
+
 def products(a: Floats, b: Floats) -> Floats:
     """All products of the basis functions (n, p) and (n, q): shape (n, p q)."""
     return np.asarray((a[:, :, None] * b[:, None, :]).reshape(len(a), -1))
@@ -194,19 +209,23 @@ def _cycle(effect: Effect, points: Floats, clock: Clock) -> Floats:
 
 
 def _column(effect: Effect, points: Floats, clock: Clock) -> Floats:
-    """A smooth function of a column; zero, the average, where the column is missing."""
-    values, knots = points[:, effect.column], np.asarray(effect.numbers, dtype=np.float64)
+    """A smooth function of a column; its average over the values that it was made from, where the column is missing."""
+    values = points[:, effect.column]
     missing = ~np.isfinite(values)
+    found = _smooth(np.where(missing, 0.0, values), np.asarray(effect.numbers, dtype=np.float64))
+    found[missing] = effect.average if len(effect.average) else 0.0
+    return found
+
+
+def _smooth(values: Floats, knots: Floats) -> Floats:
+    """Basis functions of a smooth function with some knots, of values (n,); of two knots a straight line."""
     if len(knots) <= 2:
         low, high = knots[0], knots[-1]
-        found = ((values - low) / (high - low if high > low else 1.0) - 0.5)[:, None]
-    else:
-        spacing = 2.5 * (knots[-1] - knots[0]) / (len(knots) - 1)
-        x = np.clip(values, knots[0] - spacing, knots[-1] + spacing)
-        root = _root(np.exp(-0.5 * ((knots[:, None] - knots) / spacing) ** 2))
-        found = np.exp(-0.5 * ((x[:, None] - knots) / spacing) ** 2) @ root
-    found[missing] = 0.0
-    return np.asarray(found)
+        return np.asarray(((values - low) / (high - low if high > low else 1.0) - 0.5)[:, None])
+    spacing = 2.5 * (knots[-1] - knots[0]) / (len(knots) - 1)
+    x = np.clip(values, knots[0] - spacing, knots[-1] + spacing)
+    root = _root(np.exp(-0.5 * ((knots[:, None] - knots) / spacing) ** 2))
+    return np.asarray(np.exp(-0.5 * ((x[:, None] - knots) / spacing) ** 2) @ root)
 
 
 def _periodic(phase: Floats, knots: int, length: float) -> Floats:

@@ -169,6 +169,11 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise ValueError("the series is constant: there is nothing to forecast. Check the target column.")
         labels = self._labels(task, seen.columns)
         effects, fixed = self._effects(task, timeline, labels)
+        notes += [
+            f"column {name} has no value in what is learned from, and is left out"
+            for name, column in zip(seen.columns, task.grid.columns.T, strict=False)
+            if not np.isfinite(column).any()
+        ]
         learned, tried = choose_model(
             task,
             self._transforms(values),

@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from compositegp.backend import Floats
-from compositegp.forecasting.effects import Effect, column_knots
+from compositegp.forecasting.effects import Effect
 from compositegp.forecasting.grid import Grid, Rhythm, history_names
 from compositegp.forecasting.memory import Memory
 from compositegp.forecasting.series_learning import (
@@ -67,13 +67,14 @@ def clock_effects(grid: Grid, rhythm: Rhythm, seasons: Sequence[str] | None = No
 
 
 def column_effects(grid: Grid, rhythm: Rhythm, names: Sequence[str]) -> list[Effect]:
-    """The effect of each further column, which may differ by the hour of day.
+    """The effect of each further column that has a value, which may differ by the hour of day.
 
     Histories of the columns are in the grid too, after all the columns.
     """
     return [
-        Effect(name, "column", 1 + j, column_knots(grid.columns[:, j]), by_hour=rhythm.is_sub_daily)
+        Effect.of_column(name, 1 + j, grid.columns[:, j], rhythm.is_sub_daily)
         for j, name in enumerate(names)
+        if np.isfinite(grid.columns[:, j]).any()
     ]
 
 
@@ -84,7 +85,7 @@ def history_effects(grid: Grid, rhythm: Rhythm, names: Sequence[str]) -> dict[st
         if len(np.unique(grid.columns[np.isfinite(grid.columns[:, j]), j])) > 2:
             columns = [len(names) + 3 * j + i for i in range(3)]
             found[name] = [
-                Effect(label, "column", 1 + at, column_knots(grid.columns[:, at]), by_hour=rhythm.is_sub_daily)
+                Effect.of_column(label, 1 + at, grid.columns[:, at], rhythm.is_sub_daily)
                 for label, at in zip(history_names(name), columns, strict=True)
             ]
     return found

@@ -1,6 +1,7 @@
 """A fitted series from what a file has: each part is checked, so that what was loaded can forecast."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 
 from compositegp.backend import Floats
 from compositegp.forecasting.coefficients import Information
-from compositegp.forecasting.effects import Effect, Effects
+from compositegp.forecasting.effects import Effect, Effects, column_width
 from compositegp.forecasting.error_scale import SPANS, ErrorScale
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.grid import Grid
@@ -66,6 +67,7 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
                 "numbers": np.asarray(effect.numbers, dtype=np.float64),
                 "by_hour": effect.by_hour,
                 "spread": effect.spread,
+                "average": np.asarray(effect.average, dtype=np.float64),
             }
             for effect in series.effects.effects
         ],
@@ -211,7 +213,7 @@ def _grid(values: Any, width: int) -> Grid:
 
 
 def _effect(values: Any, width: int) -> Effect:
-    parts = Fields(values, ["name", "kind", "column", "numbers", "by_hour", "spread"])
+    parts = Fields(values, ["name", "kind", "column", "numbers", "by_hour", "spread"], ["average"])
     kind, numbers = parts.text("kind"), parts.reals("numbers", None)
     needed = {"level": 0, "trend": 2, "day": 0, "week": 1, "year": 1, "cycle": 1, "column": len(numbers)}
     needed |= {"standard day": 0, "standard week": 1}
@@ -227,7 +229,11 @@ def _effect(values: Any, width: int) -> Effect:
     if wrong.get(kind) or (kind == "column" and not 1 <= column <= width):
         raise ValueError(f"the numbers of effect {parts['name']!r:.60} are out of range")
     spread = parts.number("spread", above=0.0)
-    return Effect(parts.text("name"), kind, column, numbers, parts.truth("by_hour"), spread)
+    average = np.zeros(0) if parts["average"] is None else parts.reals("average", None)
+    found = Effect(parts.text("name"), kind, column, numbers, parts.truth("by_hour"), spread)
+    if len(average) and (kind != "column" or len(average) != column_width(numbers)):
+        raise ValueError(f"the averages of effect {parts['name']!r:.60} are of the wrong number")
+    return replace(found, average=average)
 
 
 def _scale(values: Any) -> ErrorScale:

@@ -7,11 +7,12 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.spatial import KDTree
 
 from compositegp.backend import Floats, Indices, add_to_diagonal, blas_threads_for, on_processor, psd_root
-from compositegp.composite import EarlierPoints, Observations, partition
+from compositegp.composite import EarlierPoints, Observations
 from compositegp.kernels import diagonal, gram, in_length_scales
 from compositegp.means import Estimated
+from compositegp.posteriors.close_groups import close_groups
 
-_GROUP = 64  # points that are drawn at once
+_GROUP = 64  # points that are drawn at once, at most
 _OBSERVED = 256  # nearest observations that a group is conditioned on
 _DRAWN = 192  # nearest points drawn before that a group is conditioned on
 _CANDIDATES = 2  # nearest observations of the center of a group that are looked at, for each one wanted
@@ -36,9 +37,10 @@ class FieldDraws(NamedTuple):
 def draw_field(data: Observations, Z: Floats, n_samples: int, seed: int) -> FieldDraws:
     """Draw the latent field at test points jointly, given the data.
 
-    The points are taken in groups, in a random order. A group is drawn from the Gaussian process given the nearest
-    observations and the nearest points that were drawn before: a Vecchia approximation, which is exact where these are
-    all. The result depends on the points and the seed alone. The coefficients of an estimated mean are drawn too.
+    The points are taken in groups that are close together, in a random order. A group is drawn from the Gaussian
+    process given the nearest observations and the nearest points that were drawn before: a Vecchia approximation, which
+    is exact where these are all. The result depends on the points and the seed alone. The coefficients of an estimated
+    mean are drawn too.
 
     Parameters
     ----------
@@ -51,11 +53,12 @@ def draw_field(data: Observations, Z: Floats, n_samples: int, seed: int) -> Fiel
     if data.n_outputs != 1:
         raise ValueError(f"a field is drawn of one output; found {data.n_outputs}.")
     places, tests = in_length_scales(data.kernel, data.X), in_length_scales(data.kernel, Z)
-    groups = partition(tests, _GROUP)
+    tree = KDTree(places)
+    count = min(_OBSERVED, len(places))
+    groups = close_groups(tests, _GROUP, lambda centers: tree.query(centers, k=[count])[0][:, 0])
     order = np.random.default_rng([seed, 0]).permutation(len(groups))
     groups = [groups[number] for number in order]
     earlier = EarlierPoints(tests, groups, _DRAWN).of(np.arange(len(groups)), None)
-    tree = KDTree(places)
     known, errors = _mean_of(data)
     shifts = np.random.default_rng([seed, 1]).standard_normal((errors.shape[1], n_samples))
     betas = known[:, None] + errors @ shifts

@@ -34,6 +34,7 @@ from compositegp.posteriors.block_prediction import (
     stack_of,
     task_blocks,
 )
+from compositegp.posteriors.close_groups import CLOSE, close_groups
 from compositegp.posteriors.neighbor_search import NeighborSearch, shares_inside
 from compositegp.posteriors.neighbors import Neighbors
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded
@@ -49,9 +50,7 @@ WIDE_LIMIT = 4096
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _FEW_COLUMNS = 4  # up to this many columns test points that are close together share their neighbors
 _GROUP = 128  # test points that share their neighbors, at most
-_CLOSE = 0.5  # largest radius of a group, over the distance from its center to the last of its observations
-_MANY, _CLOSER = 32, 0.25  # the same of a group of more test points than this: they may be near the rim of a gap
-_SMALLER = 2  # groups that are not close together are made this many times smaller, again and again
+_TOGETHER = 32  # the same in few columns, as plans of predictions reckon
 # In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
 _SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
 _SHARING_LOSS = 0.001  # expected log score, in nats, that sharing may cost there
@@ -83,7 +82,7 @@ def announce_union(sites: int, near: int, count: int, size: int) -> None:
 
 def default_group_size(n_columns: int) -> int:
     """Test points that share their nearest observations, about: many where few columns let them be close together."""
-    return _MANY if n_columns <= _FEW_COLUMNS else 1
+    return _TOGETHER if n_columns <= _FEW_COLUMNS else 1
 
 
 def nearest(
@@ -188,9 +187,9 @@ class NearestPredictor:
     def _sharing(self, Z: Floats, neighbors: Neighbors, group_size: int | None, n_jobs: int | None) -> "_Sharing":
         """How test points share their neighbors."""
         if group_size is not None:
-            return _Sharing(group_size, neighbors, _CLOSE)
+            return _Sharing(group_size, neighbors, CLOSE)
         if Z.shape[1] <= _FEW_COLUMNS:
-            return _Sharing(_GROUP, neighbors, _CLOSE)
+            return _Sharing(_GROUP, neighbors, CLOSE)
         count, most = self.shared(Z, neighbors.size, n_jobs)
         return _Sharing(count, Neighbors(most), np.inf)
 
@@ -260,7 +259,7 @@ class NearestPredictor:
         rows = np.concatenate([part[:n_points] for part in parts[min(parts)]])
         noise = noise_variance(self.data.kernel, Z[rows]) + np.finfo(np.float64).tiny
         few = Neighbors(size)
-        alone = self._predict(Z[rows], few, _Sharing(1, few, _CLOSE), n_jobs, False).variance + noise
+        alone = self._predict(Z[rows], few, _Sharing(1, few, CLOSE), n_jobs, False).variance + noise
         together = np.empty(len(Z))
         for count, share in sorted(_SHARED, key=lambda one: one[1] ** 3 / one[0]):
             most = min(round(share * size), len(self.data.X))
@@ -294,7 +293,7 @@ class NearestPredictor:
         if group_size == 1 and places.shared is None:
             yield from self._tasks_alone(tests, neighbors, n_jobs)
             return
-        groups = self._groups(tests, size, group_size, n_jobs, close) if len(tests) else []
+        groups = self._groups(tests, size, sharing, n_jobs) if len(tests) else []
         step = max(1, _HELD_NEIGHBORS // (_CANDIDATES * most.size))
         for start in range(0, len(groups), step):
             members = groups[start : start + step]
@@ -329,7 +328,7 @@ class NearestPredictor:
 
     def _covers(self, centers: Floats, radii: Floats, size: int, n_jobs: int | None) -> Any:
         """Whether the neighborhood of a center is wide enough for points that far from it, as for those of a group."""
-        return radii <= _CLOSE * self._search.distance_to(centers, size, n_jobs)
+        return radii <= CLOSE * self._search.distance_to(centers, size, n_jobs)
 
     def _served(
         self, tests: Floats, groups: list[Indices], sets: Any, n_jobs: int | None
@@ -389,40 +388,19 @@ class NearestPredictor:
             np.concatenate(
                 [
                     fetch(chosen).ravel()
-                    for tasks in self._tasks(Z, neighbors, _Sharing(group_size, neighbors, _CLOSE), None)
+                    for tasks in self._tasks(Z, neighbors, _Sharing(group_size, neighbors, CLOSE), None)
                     for _, chosen in tasks
                 ]
             )
         )
 
-    def _groups(
-        self, tests: Floats, size: int, group_size: int, n_jobs: int | None, close: float = _CLOSE
-    ) -> list[Indices]:
-        """Groups of test points (in length scales) that are close together: smaller ones where large ones are not."""
-        if np.isinf(close):
-            return sorted(partition(tests, group_size), key=len, reverse=True)
-        groups: list[Indices] = []
-        rest = np.arange(len(tests))
-        while group_size > 1 and len(rest):
-            near, rest = self._close(tests, rest, size, group_size, n_jobs)
-            groups += near
-            group_size //= _SMALLER
-        return sorted(groups, key=len, reverse=True) + list(rest[:, None])
-
-    def _close(
-        self, tests: Floats, rows: Indices, size: int, group_size: int, n_jobs: int | None
-    ) -> tuple[list[Indices], Indices]:
-        """Groups of some of the test points that are close together, and the points of those that are not."""
-        groups = [rows[group] for group in partition(tests[rows], group_size)]
-        centres = np.stack([tests[group].mean(axis=0) for group in groups])
-        reach = self._search.distance_to(centres, size, n_jobs)
-        radii = [
-            np.sqrt(((tests[group] - centre) ** 2).sum(axis=1).max())
-            for group, centre in zip(groups, centres, strict=True)
-        ]
-        close = np.array(radii) <= (_CLOSER if group_size > _MANY else _CLOSE) * reach
-        far = [group for group, near in zip(groups, close, strict=True) if not near]
-        return [group for group, near in zip(groups, close, strict=True) if near], np.concatenate([rows[:0], *far])
+    def _groups(self, tests: Floats, size: int, sharing: "_Sharing", n_jobs: int | None) -> list[Indices]:
+        """Groups of test points (in length scales), the largest first."""
+        if np.isinf(sharing.close):
+            return sorted(partition(tests, sharing.group_size), key=len, reverse=True)
+        return close_groups(
+            tests, sharing.group_size, lambda centers: self._search.distance_to(centers, size, n_jobs)
+        )
 
     def _sets(self, tests: Floats, groups: list[Indices], neighbors: Neighbors, n_jobs: int | None) -> Any:
         """Observations of each group, the farthest first: shape (groups, size)."""

@@ -113,9 +113,9 @@ class PredictiveDistribution:
     def _moments(self) -> tuple[Floats, Floats]:
         if isinstance(self.family, NormalMixture) and not isinstance(self.transform, IdentityTarget):
             each = [self.transform.moments(self.location, self.scale * one) for one in self.family.scales]
-            mean = np.mean([first for first, _ in each], axis=0)
-            squares = np.mean([first**2 + second**2 for first, second in each], axis=0)
-            return mean, np.sqrt(np.maximum(squares - mean**2, 0.0))
+            means, deviations = (np.stack(one) for one in zip(*each, strict=True))
+            mean = means.mean(axis=0)
+            return mean, np.sqrt((deviations**2 + (means - mean) ** 2).mean(axis=0))
         return self.transform.moments(self.location, self.scale * self._family.std)
 
     @property
