@@ -106,6 +106,11 @@ class TestPredictions:
         points = krige(stations, target="zinc", grid=2.5, kernel=PLANE, latent=True)
         assert bool((field["std"] < points["std"]).mean() > 0.95)
 
+    def test_cells_of_several_sizes_are_refused(self, stations):
+        uneven = xr.DataArray(np.zeros((3, 4)), {"y": [1.0, 2, 3], "x": [1.0, 2, 3, 8]}, ("y", "x"))
+        with pytest.raises(ValueError, match="needs rows and columns that are evenly spaced"):
+            krige(stations, target="zinc", grid=uneven, kernel=PLANE, support="cell")
+
     def test_longitude_and_latitude(self):
         """On the sphere, and across the date line: the grid is on the side where the stations are."""
         rng = np.random.default_rng(4)
@@ -193,6 +198,20 @@ class TestTables:
         assert read["mean"].rio.crs.to_epsg() == 32633
         again = krige(frame, target="zinc", grid=read, kernel=PLANE)
         assert again["std"].rio.crs.to_epsg() == 32633
+
+    def test_a_grid_in_another_reference_system_is_refused(self, stations):
+        geopandas = pytest.importorskip("geopandas")
+        points = geopandas.points_from_xy(9 + stations.x / 100, 49 + stations.y / 100)
+        frame = geopandas.GeoDataFrame(stations[["zinc"]], geometry=points, crs="EPSG:4326")
+        field = krige(frame.to_crs("EPSG:32632"), target="zinc", count=4, kernel=PLANE)
+        message = "reference system 'WGS 84 / UTM zone 32N', and the stations have 'ETRS89-extended / LAEA Europe'"
+        with pytest.raises(ValueError, match=message):
+            krige(frame.to_crs("EPSG:3035"), target="zinc", grid=field, kernel=PLANE)
+
+    def test_a_grid_far_from_all_stations_is_told(self, stations):
+        away = xr.DataArray(np.zeros((3, 3)), {"y": 5e6 + np.arange(3.0), "x": 4e5 + np.arange(3.0)}, ("y", "x"))
+        with pytest.warns(UserWarning, match="No cell of the grid is near a station: x is from 400000 to 400002"):
+            krige(stations, target="zinc", grid=away, kernel=PLANE)
 
     @pytest.mark.parametrize("ending", ["csv", "parquet", "geojson", "csv.gz"])
     def test_files(self, stations, ending, tmp_path):

@@ -123,6 +123,19 @@ class TestPlaces:
         gappy = self.curved().assign_coords(spatial_ref=xr.DataArray(0, attrs={"crs_wkt": 'PROJCRS["UTM 33N"]'}))
         assert grid_of(gappy).sphere
 
+    @pytest.mark.parametrize(
+        ("code", "geographic"),
+        [(4326, True), ("4326+5773", True), (9518, True), (32633, False), ("32633+5773", False)],
+    )
+    def test_a_system_with_heights_is_what_it_is_without_them(self, code, geographic):
+        pyproj = pytest.importorskip("pyproj")
+        attributes = pyproj.CRS(f"EPSG:{code}").to_cf()
+        values = raster(names=("lat", "lon"), y=np.linspace(70, 67, 7), x=np.linspace(10, 14, 8))
+        described = values.assign_coords(spatial_ref=xr.DataArray(0, attrs=attributes))
+        assert grid_of(described).sphere is geographic
+        old = {"crs_wkt": pyproj.CRS(f"EPSG:{code}").to_wkt("WKT1_GDAL")}
+        assert grid_of(values.assign_coords(spatial_ref=xr.DataArray(0, attrs=old))).sphere is geographic
+
     def test_places_in_meters_are_no_latitudes(self):
         with pytest.raises(ValueError, match="'y' is no latitude in degrees: it has 6e"):
             fill(raster(y=6e6 + np.arange(7)), kernel=GLOBE, sphere=True)

@@ -47,7 +47,7 @@ def test_mean_and_error_of_an_average_are_those_of_dense_algebra(stations):
     table = region_averages(model, {"square": [SQUARE], "ring": [SQUARE, HOLE]})
     kernel, X = model.regressor.kernel_, stations[["x", "y"]].to_numpy()
     for name, rings in {"square": [SQUARE], "ring": [SQUARE, HOLE]}.items():
-        nodes = _nodes(name, rings)
+        nodes = _nodes(name, rings, False)
         k = kernel(X, nodes).mean(axis=1)
         constant = np.ones(60)
         information = constant @ np.linalg.solve(kernel(X), constant)
@@ -64,7 +64,7 @@ def test_mean_and_error_of_an_average_are_those_of_dense_algebra(stations):
 def test_the_error_of_an_average_is_below_that_of_its_points(stations):
     model, _ = learn_stations(stations, target="rain", kernel=KERNEL)
     table = region_averages(model, {"square": [SQUARE]})
-    single = model.regressor.predict(_nodes("square", [SQUARE]), return_std=True, latent=True)[1]
+    single = model.regressor.predict(_nodes("square", [SQUARE], False), return_std=True, latent=True)[1]
     assert table["std"].iloc[0] < 0.7 * single.mean()
 
 
@@ -77,6 +77,31 @@ def test_areas_of_polygons_are_their_share_of_the_lattice():
     triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     points = np.random.default_rng(0).uniform(size=(20_000, 2))
     assert _inside(points, [triangle]).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_region_that_is_cut_at_the_date_line_is_one():
+    """As RFC 7946 asks for it: the average is that of the same region with longitudes that go on."""
+    rng = np.random.default_rng(0)
+    lon, lat = rng.uniform(170, 190, size=120), rng.uniform(-20, -10, size=120)
+    rain = np.sin(lon / 2) + lat / 5 + 0.1 * rng.normal(size=120)
+    places = pd.DataFrame({"lon": np.where(lon > 180, lon - 360, lon), "lat": lat, "rain": rain})
+    model, _ = learn_stations(places, target="rain")
+
+    def box(west, south, east, north):
+        return np.array([[west, south], [east, south], [east, north], [west, north]], dtype=float)
+
+    parts = [box(175, -18, 180, -12), box(-180, -18, -175, -12)]
+    table = region_averages(model, {"whole": [box(175, -18, 185, -12)], "cut": parts, "turned": parts[::-1]})
+    np.testing.assert_allclose(table.loc["cut"], table.loc["whole"], rtol=1e-6)
+    np.testing.assert_allclose(table.loc["turned"], table.loc["whole"], rtol=1e-6)
+
+
+def test_small_parts_far_apart_have_their_points():
+    islands = [np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]]) + shift for shift in (0.0, 99.0)]
+    points = _nodes("islands", islands, False)
+    assert len(points) >= 200
+    assert (points < 1).all(axis=1).mean() == pytest.approx(0.5, abs=0.02)
+    np.testing.assert_allclose(points[points[:, 0] < 1].mean(axis=0), 0.5, rtol=0, atol=0.03)
 
 
 def test_on_the_command_line(stations, geojson, tmp_path):

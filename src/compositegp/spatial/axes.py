@@ -16,7 +16,11 @@ _Y = _LATITUDE | {"y", "northing", "northings", "north", "yc", "rlat", "projecti
 _TIME = {"time", "t", "date", "datetime", "valid_time"}
 _EAST = re.compile(r"degrees?_?(e|east)$", re.IGNORECASE)
 _NORTH = re.compile(r"degrees?_?(n|north)$", re.IGNORECASE)
-_GEOGRAPHIC = ("GEOGCS", "GEOGCRS", "GEODCRS")
+# The first of these in a description is the horizontal system, alone or as a part of a compound or a bound one.
+_HORIZONTAL = re.compile(
+    r"\b(?:(GEOGCS|GEOGCRS|GEOGRAPHICCRS|GEODCRS|GEODETICCRS)|PROJCS|PROJCRS|PROJECTEDCRS|LOCAL_CS|ENGCRS)\s*[\[(]",
+    re.IGNORECASE,
+)
 
 
 class Axes(NamedTuple):
@@ -145,14 +149,23 @@ def is_longitude_latitude(
     return bool((named if geographic is None else geographic) and plausible)
 
 
+def _grid_mapping(array: "xr.DataArray") -> dict[Any, Any]:
+    """Attributes of the grid mapping of a raster; none where it has none."""
+    name = array.attrs.get("grid_mapping", array.encoding.get("grid_mapping", "spatial_ref"))
+    return array.coords[name].attrs if name in array.coords else {}
+
+
+def system_of(array: "xr.DataArray") -> str | None:
+    """The coordinate reference system of a raster in well-known text, where it has one."""
+    found = _grid_mapping(array)
+    return str(found.get("crs_wkt", found.get("spatial_ref", ""))) or None
+
+
 def raster_is_geographic(array: "xr.DataArray") -> bool | None:
     """What the coordinate reference system of a raster says, by CF's grid mapping; None where it has none."""
-    name = array.attrs.get("grid_mapping", array.encoding.get("grid_mapping", "spatial_ref"))
-    if name not in array.coords:
-        return None
-    found = array.coords[name].attrs
-    text = str(found.get("crs_wkt", found.get("spatial_ref", "")))
-    if text:
-        return text.upper().startswith(_GEOGRAPHIC)
+    found, text = _grid_mapping(array), system_of(array)
+    if text is not None:
+        horizontal = _HORIZONTAL.search(text)
+        return horizontal is not None and horizontal.group(1) is not None
     mapping = found.get("grid_mapping_name")
     return None if mapping is None else mapping == "latitude_longitude"

@@ -207,3 +207,9 @@ def _time_unit(array: "xr.DataArray", axes: Axes) -> str:
         return ""
     along = array.coords[axes.time]
     return str(along.attrs.get("units", "")).split(" since ")[0] if along.dtype.kind in "iuf" else "h"
+
+
+def is_even(along: Floats) -> bool:
+    """Whether the coordinates of an axis are evenly spaced."""
+    steps = np.diff(along)
+    return len(steps) == 0 or bool(np.allclose(steps, steps.mean(), rtol=1e-3, atol=0))

@@ -11,7 +11,7 @@ from compositegp.estimators import CompositeGPRegressor
 from compositegp.prediction import PredictionMethod
 from compositegp.progress import ProgressBar
 from compositegp.spatial.alignment import wanted_cells
-from compositegp.spatial.grid import Grid, Window
+from compositegp.spatial.grid import Grid, Window, is_even
 from compositegp.spatial.layers import Layers, check_samples, sample_layer
 from compositegp.spatial.map_model import MapModel, fit_regressor, new_regressor
 from compositegp.spatial.stations import Stations, read_stations
@@ -227,7 +227,12 @@ def _sizes(support: Any, grid: Grid) -> Floats | None:
             raise ValueError(f'support must be "cell" or a width and a height; found {support!r}.')
         if grid.x.ndim == 2 or min(len(grid.x), len(grid.y)) < 2:
             raise ValueError('support="cell" needs a grid of several rows and columns. Give a width and a height.')
-        return np.array([np.median(np.abs(np.diff(axis))) for axis in (grid.x, grid.y)])
+        if not (is_even(grid.x) and is_even(grid.y)):
+            raise ValueError(
+                'support="cell" needs rows and columns that are evenly spaced. Give a width and a height, or a grid '
+                "of even steps."
+            )
+        return np.array([np.abs(np.diff(axis)).mean() for axis in (grid.x, grid.y)])
     sizes = np.broadcast_to(np.asarray(support, dtype=np.float64), 2)
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         raise ValueError(f'support must be "cell" or a positive width and height; found {support!r}.')

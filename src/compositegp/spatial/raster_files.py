@@ -9,12 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from compositegp.backend import Floats
 from compositegp.progress import ProgressBar
 from compositegp.spatial.axes import Axes, find_axes
-from compositegp.spatial.grid import grid_of
+from compositegp.spatial.grid import grid_of, is_even
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -103,15 +100,10 @@ def check_raster_file(path: str | Path, array: "xr.DataArray", **axes: Any) -> N
         wrong = f"the time axis {grid.axes.time!r}"
     elif grid.x.ndim == 2:
         wrong = "a place of its own for every cell"
-    elif not (_is_even(grid.x) and _is_even(grid.y)):
+    elif not (is_even(grid.x) and is_even(grid.y)):
         wrong = "cells of several sizes"
     if wrong is not None:
         raise ValueError(f"the raster has {wrong}, for which a GeoTIFF has no room. Write to .nc or .zarr.")
-
-
-def _is_even(along: Floats) -> bool:
-    steps = np.diff(along)
-    return len(steps) == 0 or bool(np.allclose(steps, steps.mean(), rtol=1e-3, atol=0))
 
 
 def write_raster(

@@ -9,12 +9,16 @@ import numpy as np
 
 from compositegp import functionals
 from compositegp.backend import Booleans, Floats
+from compositegp.spatial.longitudes import turned_to
 from compositegp.spatial.map_model import MapModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _NODES = 400  # points by which the average over a region is computed, from half to twice as many
+_PER_SIDE = 20  # of the coarsest lattice of them
+_MOST_HALVED = 16  # times that the lattice is made finer, at most
+_MOST_TRIED = 2**17  # points of a lattice, at most
 _NAMES = ("name", "NAME", "Name", "id")
 
 
@@ -31,7 +35,8 @@ def region_averages(
     model : MapModel
         Of a field without time and covariates, on the scale of the target.
     regions : mapping of str to sequence of arrays of shape (k, 2)
-        Rings of the polygons of each region, x and y of their corners; a ring inside another is a hole.
+        Rings of the polygons of each region, x and y of their corners; a ring inside another is a hole. On the sphere a
+        region may be cut at the date line.
     quantiles : sequence of float
 
     Returns
@@ -60,7 +65,7 @@ def region_averages(
     if not regions:
         raise ValueError("regions has no region. Give at least one polygon.")
     levels = np.asarray(quantiles, dtype=np.float64)
-    sets = [_nodes(name, rings) for name, rings in regions.items()]
+    sets = [_nodes(name, rings, model.sphere) for name, rings in regions.items()]
     weights = [np.cos(np.deg2rad(points[:, 1])) if model.sphere else np.ones(len(points)) for points in sets]
     averages: Any = functionals.average(sets, weights)
     found = model.regressor.predict_distribution(averages, latent=True)
@@ -116,23 +121,50 @@ def read_regions(path: str | Path) -> dict[str, list[Floats]]:
     return found
 
 
-def _nodes(name: str, rings: Sequence[Floats]) -> Floats:
+def _nodes(name: str, rings: Sequence[Floats], sphere: bool) -> Floats:
     """Points on a regular lattice inside a region, shape (a, 2)."""
-    corners = np.concatenate([np.asarray(ring, dtype=np.float64) for ring in rings])
-    if corners.ndim != 2 or corners.shape[1] != 2 or not np.isfinite(corners).all():
+    rings = [np.asarray(ring, dtype=np.float64) for ring in rings]
+    if not rings or any(
+        ring.ndim != 2 or ring.shape[1] != 2 or not len(ring) or not np.isfinite(ring).all() for ring in rings
+    ):
         raise ValueError(f"region {name!r} must have rings of finite corners, shape (k, 2).")
+    if sphere:
+        rings = _side_by_side(rings)
+    corners = np.concatenate(rings)
     low, size = corners.min(axis=0), np.ptp(corners, axis=0)
     if not (size > 0).all():
         raise ValueError(f"region {name!r} has no area.")
-    for per_side in (20, 40, 80, 160, 320):  # finer where the region is thin
-        steps = (np.arange(per_side) + 0.5) / per_side
-        lattice = low + size * np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
+    inside = np.empty((0, 2))
+    for fineness in range(_MOST_HALVED):  # finer where the region is thin, or its parts are far apart
+        lattice = _lattice(rings, low, size / (_PER_SIDE * 2**fineness))
+        if len(lattice) > _MOST_TRIED:
+            break
         inside = lattice[_inside(lattice, rings)]
         if len(inside) >= _NODES // 2:
-            return np.asarray(inside)
+            break
     if not len(inside):
         raise ValueError(f"region {name!r} is too thin to place points in it.")
     return np.asarray(inside)
+
+
+def _side_by_side(rings: list[Floats]) -> list[Floats]:
+    """Rings on the sphere without a jump between them: a region that is cut at the date line is one."""
+    middles = np.array([(ring[:, 0].min() + ring[:, 0].max()) / 2 for ring in rings])
+    moves = turned_to(middles, middles[0]) - middles
+    return [ring + np.array([move, 0.0]) for ring, move in zip(rings, moves, strict=True)]
+
+
+def _lattice(rings: Sequence[Floats], low: Floats, step: Floats) -> Floats:
+    """Points low + (i + ½) step that lie in the rectangle around any of the rings, each once: shape (m, 2)."""
+    found: list[Floats] = []
+    for ring in rings:
+        first, last = (np.floor((corner - low) / step).astype(np.int64) for corner in (ring.min(0), ring.max(0)))
+        count = last - first + 1
+        if np.prod(count.astype(float)) > _MOST_TRIED:
+            return np.empty((_MOST_TRIED + 1, 2))
+        across, up = np.meshgrid(*(np.arange(count[side]) + first[side] for side in (0, 1)))
+        found.append(np.stack([across, up], axis=-1).reshape(-1, 2))
+    return np.asarray(low + step * (np.unique(np.concatenate(found), axis=0) + 0.5))
 
 
 def _inside(points: Floats, rings: Sequence[Floats]) -> Booleans:
