@@ -409,3 +409,25 @@ def test_whole_numbers_of_any_size_in_a_file_are_numbers_or_refused(log_df, is_r
         for wrong in ([1.0, 2.0], [], np.ones(2), "1"):
             with pytest.raises(ValueError, match="must be finite"):
                 replace(found, **{name: wrong}).check()
+
+
+class TestTargetsWithOneValueInPlenty:
+    """A density is as high as it likes beside a value that many targets have, and its intervals may miss it."""
+
+    def test_intervals_hold_the_zeros(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-3, 3, size=(3000, 2))
+        y = np.where(rng.uniform(size=3000) < 0.8, 0.0, rng.exponential(size=3000))
+        model = CompositeGPRegressor().fit(X[:1000], y[:1000])
+        found = model.predict_distribution(X[1000:])
+        assert found.coverage(y[1000:], 0.8) == pytest.approx(0.8, abs=0.12)  # it was 0.1
+        assert found.coverage(y[1000:], 0.95) == pytest.approx(0.95, abs=0.05)
+
+    def test_errors_far_beyond_their_scale_give_numbers(self):
+        errors = np.array([1e-300, 1.0, 1e200, -1e250])
+        found = two_piece_log_density(errors, np.zeros(4), np.full(4, np.log(2.1)), 0.4)
+        assert all(np.isfinite(one).all() for one in found)
+        step = 1e-6
+        ahead, back = (two_piece_log_density(errors[:2], at, np.full(2, 1.0), 0.4)[0] for at in (step, -step))
+        slope = two_piece_log_density(errors[:2], np.zeros(2), np.full(2, 1.0), 0.4)[1]
+        np.testing.assert_allclose((ahead - back) / (2 * step), slope, rtol=1e-6)

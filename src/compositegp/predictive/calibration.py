@@ -19,6 +19,11 @@ that each distance is calibrated by its own errors. γ² is the scale of errors 
 (`TwoPieceT`). The numbers maximize the log score, less a ridge penalty that pulls toward s = 1, a large df and γ = 1:
 the Gaussian. It lets b_w fade from knot to knot with the share of the variance that the data explain. Where the numbers
 gain next to nothing, the Gaussian itself is kept.
+
+Many targets may have one and the same value, such as a zero. A density can then be as high as it likes beside that
+value, and its intervals may miss it. So where intervals hold a share of the training errors that is off by a tenth,
+simpler distributions are tried too: without skew, normal, the Gaussian. Of those whose intervals are closest to what
+they say, the one with the smallest CRPS is taken.
 """
 
 import math
@@ -47,6 +52,9 @@ _PRIOR_LOG_DF = np.log(30.0)  # log df that the penalty pulls to
 _WORTH = 0.005  # least gain, in nats a prediction, for which the Gaussian is given up
 _WORTH_IN_ALL = 5.0  # least gain in nats over all the points
 _MOST_LOG_SKEW = 1.5  # largest |log γ|
+_LEVELS = (0.5, 0.8, 0.95)  # of intervals by which a calibration is checked
+_MISSED = 0.1  # share of the errors by which one of them may be off
+_ALIKE = 0.05  # difference of such shares that does not matter
 _TO_THE_END = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-6}  # so that rounding leaves no trace
 _NORMAL_DF = 1e6  # degrees of freedom that stand for a normal distribution
 
@@ -133,35 +141,60 @@ class Calibration:
         ridge, prior = _ridge(explained, n_scales), np.zeros(design.shape[1] + 3)
         prior[-3] = _PRIOR_LOG_DF
 
-        def log_density(numbers: Floats) -> tuple[Floats, Floats]:
+        def log_density(numbers: Floats, tailed: bool) -> tuple[Floats, Floats]:
             """Of the errors, each times its weight, and the slope of their sum in the numbers."""
-            log_df, inside = _bounded(tails @ numbers[-3:-1], heavy_tails)
+            log_df, inside = _bounded(tails @ numbers[-3:-1], tailed)
             log_scale, log_skew = design @ numbers[:-3], float(numbers[-1])
             score, by_scale, by_df, by_skew = two_piece_log_density(errors, log_scale, log_df, log_skew)
             slopes = (design.T @ (w * by_scale), tails.T @ (w * inside * by_df), np.atleast_1d(w @ by_skew))
             return w * score, np.concatenate(slopes)
 
-        def objective(numbers: Floats) -> tuple[float, Floats]:
-            score, slope = log_density(numbers)
+        def objective(numbers: Floats, tailed: bool) -> tuple[float, Floats]:
+            score, slope = log_density(numbers, tailed)
             pull = ridge @ (numbers - prior)
             return float(0.5 * (numbers - prior) @ pull - score.sum()), pull - slope
 
         start = prior.copy()
         start[-3] = np.log(8.0)
-        skews = (-_MOST_LOG_SKEW, _MOST_LOG_SKEW) if heavy_tails else (0.0, 0.0)
-        bounds = [(None, None)] * k + [(0.0, None)] * (n_scales * k) + [(None, None)] * 3 + [skews]
-        with blas_threads_for(0):  # on products this small, threads wait for each other
-            found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_THE_END).x
         gaussian = -0.5 * w * (errors**2 + np.log(2 * np.pi))
-        gain = float((log_density(found)[0] - gaussian).sum() / w.sum())
+
+        def learned(tailed: bool, most_skew: float) -> "Calibration":
+            bounds = [(None, None)] * k + [(0.0, None)] * (n_scales * k) + [(None, None)] * 3
+            bounds.append((-most_skew, most_skew))
+            with blas_threads_for(0):  # on products this small, threads wait for each other
+                found = minimize(
+                    objective, start, (tailed,), jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_THE_END
+                ).x
+            gain = float((log_density(found, tailed)[0] - gaussian).sum() / w.sum())
+            trend, log_df, log_df_trend, log_skew = found[-4:].tolist()
+            if not tailed:
+                log_df, log_df_trend = np.inf, 0.0
+            slopes = found[k:-4].reshape(n_scales, k)
+            return cls(knots, found[:k], slopes, trend, log_df, log_df_trend, rho_range, gain, log_skew)
+
+        found = learned(heavy_tails, _MOST_LOG_SKEW if heavy_tails else 0.0)
         points = max(np.count_nonzero(distance == one) for one in distances)
-        if not gain >= max(_WORTH, _WORTH_IN_ALL / points):
+        if not found.gain >= max(_WORTH, _WORTH_IN_ALL / points):
             return cls.gaussian()
-        trend, log_df, log_df_trend, log_skew = found[-4:].tolist()
-        if not heavy_tails:
-            log_df, log_df_trend = np.inf, 0.0
-        slopes = found[k:-4].reshape(n_scales, k)
-        return cls(knots, found[:k], slopes, trend, log_df, log_df_trend, rho_range, gain, log_skew)
+        told = rho, delta, scales
+        if not heavy_tails or found._misses(errors, w, *told) <= _MISSED:
+            return found
+        tried = [found, learned(True, 0.0), learned(False, 0.0), cls.gaussian()]
+        missed = [one._misses(errors, w, *told) for one in tried]
+        closest = [one for one, miss in zip(tried, missed, strict=True) if miss <= min(missed) + _ALIKE]
+        return min(closest, key=lambda one: one._crps(errors, w, *told))
+
+    def _misses(self, errors: Floats, weights: Floats, rho: Floats, delta: Floats, scales: Floats) -> float:
+        """By how much the share of errors inside an interval is off, at the worst of three levels."""
+        factors, df = self.apply(rho, delta, scales[:, None, :])
+        levels = self.family(df).cdf(errors / factors[:, 0])
+        inside = [np.average(np.abs(levels - 0.5) <= share / 2, weights=weights) for share in _LEVELS]
+        return float(np.abs(np.array(inside) - _LEVELS).max())
+
+    def _crps(self, errors: Floats, weights: Floats, rho: Floats, delta: Floats, scales: Floats) -> float:
+        """Mean CRPS of the errors."""
+        factors, df = self.apply(rho, delta, scales[:, None, :])
+        return float(np.average(factors[:, 0] * self.family(df).crps(errors / factors[:, 0]), weights=weights))
 
     @classmethod
     def gaussian(cls) -> "Calibration":

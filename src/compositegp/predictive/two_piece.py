@@ -17,6 +17,8 @@ from scipy.special import betaln, digamma, gammaln, stdtr, stdtrit
 from compositegp.backend import Floats
 from compositegp.predictive.families import StudentT
 
+_FARTHEST = 1e150  # of an error, in scales: its square is a number
+
 
 @dataclass(frozen=True, eq=False)
 class TwoPieceT:
@@ -138,7 +140,7 @@ def two_piece_log_density(
     r = errors * np.exp(-log_scale)
     x = r + m * (skew - 1 / skew)
     side = np.where(x >= 0, 1 / skew, skew)
-    w = x * side
+    w = np.clip(x * side, -_FARTHEST, _FARTHEST)
     ratio = w**2 / df
     share, log_tail = ratio / (1 + ratio), np.log1p(ratio)
     value = log_ratio - 0.5 * (log_df + np.log(np.pi)) - (df + 1) / 2 * log_tail
