@@ -326,6 +326,10 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     parts = whole_kernel(task.patterns, task.block, size, variance)
     if kernel is None:
         kernel = _kernel_without_outliers(sum_of(list(parts.values())), observed)
+        plain = whole_kernel({}, task.block, size, variance)
+        simpler = _simpler_kernel(kernel, sum_of(list(plain.values())), observed)
+        if simpler is not None:
+            kernel, parts = simpler, plain
     k = covariances(kernel, size)
     past = observed.tempered(k)
     forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
@@ -347,6 +351,20 @@ def _kernel_without_outliers(begin: Kernel, observed: WholePast) -> Kernel:
         if np.nanmax(np.abs(past.values - before.values)) <= _SETTLED * np.nanstd(past.values):
             break
     return kernel
+
+
+def _simpler_kernel(kernel: Kernel, plain: Kernel, observed: WholePast) -> Kernel | None:
+    """A kernel of fewer parts, learned from where it begins, if it is as likely as one of more: by Akaike's criterion.
+
+    A pattern that is not there is learned from chance, and makes every forecast worse.
+    """
+    size, spared = observed.reach, len(kernel.theta) - len(plain.theta)
+    if not spared:
+        return None
+    past = observed.tempered(covariances(kernel, size)).latest(_LATEST)
+    simpler = learn_memory(plain, [past], precision=prior_precision(plain, _FREEDOM)).kernel
+    likely, less = (past.score(covariances(one, past.reach))[0] for one in (kernel, simpler))
+    return simpler if likely - less < spared else None
 
 
 def _calibrate_whole(
