@@ -14,6 +14,7 @@ from compositegp.posteriors import NearestPredictor, Neighbors, Precision, predi
 from compositegp.posteriors.local_kriging import _Sharing
 from compositegp.prediction.neighborhood_tuning import NeighborCurve, exact_held_out_predictions
 from compositegp.predictive import Calibration
+from compositegp.predictive.two_piece import two_piece_log_density
 from compositegp.simulate import stationary_field
 
 KERNEL = ConstantKernel(1.2) * Matern([1.0, 1.5], nu=1.5) + WhiteKernel(0.05)

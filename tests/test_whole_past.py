@@ -140,6 +140,42 @@ def test_a_series_whose_first_part_is_missing_is_learned(rng):
     assert forecast["std"].between(0.7, 2.0).all()
 
 
+class TestParts:
+    """What the likelihood does not ask for is left out, and what it asks for is there."""
+
+    @pytest.mark.parametrize(("growth", "is_there"), [(0.0, False), (0.1, True)])
+    def test_a_season_that_drifts_is_a_part_where_there_is_one(self, growth, is_there):
+        rng, months = np.random.default_rng(1), np.arange(96)
+        values = 50 + growth * months * np.sin(2 * np.pi * months / 12) + rng.normal(size=96)
+        index = pd.date_range("2010-01-01", periods=96, freq="MS")
+        model = CompositeGPForecaster(None, horizon=12, search=False).fit(pd.Series(values, index))
+        assert ("year pattern" in model.parts_) is is_there
+
+    @pytest.mark.parametrize(("decay", "is_there"), [(1.0, False), (0.6, True)])
+    def test_a_short_memory_is_a_part_where_the_level_returns(self, decay, is_there):
+        rng = np.random.default_rng(2)
+        values = [0.0]
+        for error in rng.normal(size=400):
+            values.append(decay * values[-1] + error)
+        series = pd.Series(values[-240:], pd.date_range("2000-01-01", periods=240, freq="MS"))
+        model = CompositeGPForecaster(None, horizon=12, search=False).fit(series)
+        assert ("short memory" in model.parts_) is is_there
+        if is_there:  # the forecast goes back to the mean
+            assert abs(model.predict(12)["mean"].iloc[-1]) < 0.6
+
+    def test_they_are_kept_in_files_and_by_a_refit(self, tmp_path):
+        rng = np.random.default_rng(1)
+        series = pd.Series(50 + rng.normal(size=96), pd.date_range("2010-01-01", periods=96, freq="MS"))
+        model = CompositeGPForecaster(None, horizon=12).fit(series)
+        model.save(tmp_path / "model.cgp")
+        again = CompositeGPForecaster.load(tmp_path / "model.cgp")
+        assert list(again.parts_) == list(model.parts_)
+        pd.testing.assert_frame_equal(again.predict(12), model.predict(12))
+        refitted = again.refit(series)
+        assert list(refitted.parts_) == list(model.parts_)
+        np.testing.assert_allclose(refitted.predict(12)["mean"], model.predict(12)["mean"], rtol=1e-6)
+
+
 class TestOutliers:
     """A value far from its forecast counts as four standard deviations from it."""
 

@@ -79,14 +79,17 @@ def memory_kernel(memory: Memory, periods: dict[str, float], block: float, varia
     return parts | {"noise": WhiteKernel(share, (1e-4 * share, 1e3 * share))}
 
 
-def whole_kernel(periods: dict[str, float], block: float, size: int, variance: float) -> dict[str, Kernel]:
+def whole_kernel(
+    periods: dict[str, float], block: float, size: int, variance: float, *, short: bool = False
+) -> dict[str, Kernel]:
     """The parts of the kernel of a short series, all of which is remembered, by their names.
 
     A level that wanders (Matérn 1/2), a trend whose slope wanders and is damped, seasons that drift, and noise: over
     lengths beyond the series these are the parts of exponential smoothing. Learning begins at these values, and its
     prior is about them. Shorter lengths, from which a level returns to the mean of all years, forecast worse after a
-    change, and so did a choice among several kinds of memory by the few horizons of a short series. The values were
-    chosen on the series of `benchmarks/forecast_public.py`, where others near them do as well.
+    change, and so did a choice among several kinds of memory by the few horizons of a short series. What returns is a
+    part of its own, for series of which the likelihood asks for it. The values were chosen on the series of
+    `benchmarks/forecast_public.py`, where others near them do as well.
 
     Parameters
     ----------
@@ -98,6 +101,8 @@ def whole_kernel(periods: dict[str, float], block: float, size: int, variance: f
         Of the series.
     variance : float
         Of the series.
+    short : bool
+        Whether there is a short memory too, from which the level returns.
 
     Returns
     -------
@@ -118,6 +123,9 @@ def whole_kernel(periods: dict[str, float], block: float, size: int, variance: f
     for name, period in periods.items():
         shape = ExpSineSquared(0.6, period, (0.03, 10.0), periodicity_bounds="fixed")
         parts[f"{name} pattern"] = _scaled(variance, shape * _rough(40 * period, (period, 400 * period)))
+    if short:
+        length = block / 8
+        parts["short memory"] = _scaled(variance, _rough(length, (length / 50, 50 * length)))
     return parts | {"noise": WhiteKernel(0.01 * variance, (1e-7 * variance, 10 * variance))}
 
 

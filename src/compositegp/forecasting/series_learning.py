@@ -323,20 +323,50 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     center, variance, size = float(np.nanmean(y)), float(np.nanvar(y)), len(y)
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
     observed = WholePast(y - center, functions, variance)
-    parts = whole_kernel(task.patterns, task.block, size, variance)
     if kernel is None:
-        kernel = _kernel_without_outliers(sum_of(list(parts.values())), observed)
-        plain = whole_kernel({}, task.block, size, variance)
-        simpler = _simpler_kernel(kernel, sum_of(list(plain.values())), observed)
-        if simpler is not None:
-            kernel, parts = simpler, plain
+        kernel, names = _learn_whole_kernel(task, observed, variance)
+    else:
+        names = list(whole_kernel(task.patterns, task.block, size, variance))
     k = covariances(kernel, size)
     past = observed.tempered(k)
     forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
     scale, recent, tried = _calibrate_whole(task, candidate, forecasts, y)
     score = float(tried.log_scores.mean())
     information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
-    return Learned(candidate, kernel, list(parts), center, information, scale, recent, score, tried)
+    return Learned(candidate, kernel, names, center, information, scale, recent, score, tried)
+
+
+def _learn_whole_kernel(task: Task, observed: WholePast, variance: float) -> tuple[Kernel, list[str]]:
+    """The kernel of a short series and the names of its parts.
+
+    Seasons that are no likelier than none are left out, since one that is not there is learned from chance, and a short
+    memory, from which the level returns, is added where it is likelier: by Akaike's criterion, given the same values.
+    """
+    size = observed.reach
+    parts = whole_kernel(task.patterns, task.block, size, variance)
+    kernel = _kernel_without_outliers(sum_of(list(parts.values())), observed)
+    past = observed.tempered(covariances(kernel, size)).latest(_LATEST)
+
+    def learned(tried: dict[str, Kernel]) -> Kernel:
+        begin = sum_of(list(tried.values()))
+        return learn_memory(begin, [past], precision=prior_precision(begin, _FREEDOM)).kernel
+
+    seasons = task.patterns
+    if seasons:
+        fewer = whole_kernel({}, task.block, size, variance)
+        other = learned(fewer)
+        if _akaike(past, other) > _akaike(past, kernel):
+            kernel, parts, seasons = other, fewer, {}
+    more = whole_kernel(seasons, task.block, size, variance, short=True)
+    other = learned(more)
+    if _akaike(past, other) > _akaike(past, kernel):
+        kernel, parts = other, more
+    return kernel, list(parts)
+
+
+def _akaike(past: WholePast, kernel: Kernel) -> float:
+    """Log likelihood less the number of hyper-parameters."""
+    return float(past.score(covariances(kernel, past.reach))[0] - len(kernel.theta))
 
 
 def _kernel_without_outliers(begin: Kernel, observed: WholePast) -> Kernel:
@@ -351,20 +381,6 @@ def _kernel_without_outliers(begin: Kernel, observed: WholePast) -> Kernel:
         if np.nanmax(np.abs(past.values - before.values)) <= _SETTLED * np.nanstd(past.values):
             break
     return kernel
-
-
-def _simpler_kernel(kernel: Kernel, plain: Kernel, observed: WholePast) -> Kernel | None:
-    """A kernel of fewer parts, learned from where it begins, if it is as likely as one of more: by Akaike's criterion.
-
-    A pattern that is not there is learned from chance, and makes every forecast worse.
-    """
-    size, spared = observed.reach, len(kernel.theta) - len(plain.theta)
-    if not spared:
-        return None
-    past = observed.tempered(covariances(kernel, size)).latest(_LATEST)
-    simpler = learn_memory(plain, [past], precision=prior_precision(plain, _FREEDOM)).kernel
-    likely, less = (past.score(covariances(one, past.reach))[0] for one in (kernel, simpler))
-    return simpler if likely - less < spared else None
 
 
 def _calibrate_whole(

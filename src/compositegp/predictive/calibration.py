@@ -159,8 +159,8 @@ class Calibration:
         gaussian = -0.5 * w * (errors**2 + np.log(2 * np.pi))
 
         def learned(tailed: bool, most_skew: float) -> "Calibration":
-            bounds = [(None, None)] * k + [(0.0, None)] * (n_scales * k) + [(None, None)] * 3
-            bounds.append((-most_skew, most_skew))
+            skews: tuple[Any, Any] = (-most_skew, most_skew)
+            bounds = [(None, None)] * k + [(0.0, None)] * (n_scales * k) + [(None, None)] * 3 + [skews]
             with blas_threads_for(0):  # on products this small, threads wait for each other
                 found = minimize(
                     objective, start, (tailed,), jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_THE_END
