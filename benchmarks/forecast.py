@@ -16,7 +16,7 @@ electricity and of the NOx series had been seen when four of them were settled (
 are learned from, that the scale follows recent errors, within how many standard errors scales of the target count as
 equal, and that of equal ones the one that changes values least is taken), so that these test parts are not untouched.
 That outliers of short series are tempered, and from how many standard deviations on, was decided after a look at the
-errors of petrol and diesel after the lockdown of 2020; that it does no harm elsewhere is shown by `forecast_public.py`.
+errors of petrol and diesel after the lockdown of 2020.
 """
 
 import argparse

