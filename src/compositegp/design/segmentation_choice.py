@@ -161,7 +161,8 @@ def choose_segmentation(
     >>> from sklearn.gaussian_process.kernels import Matern, WhiteKernel
     >>> X, Z = np.arange(300.0)[:, None], np.array([[150.5], [151.5]])
     >>> kernel = Matern(10.0, nu=1.5) + WhiteKernel(0.1)
-    >>> design = choose_segmentation(kernel, X, Z, sizes=[20], conditioning_sizes=[0], n_neighbors=[100])
+    >>> options = {"sizes": [20], "conditioning_sizes": [0], "n_neighbors": [100]}
+    >>> design = choose_segmentation(kernel, X, Z, tolerance=0.01, **options)
     >>> design.meets_tolerance, str(design.best.plan)
     (True, 'nearest 100')
     """
