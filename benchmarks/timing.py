@@ -10,6 +10,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+import compositegp
+
 ROOT = Path(__file__).resolve().parent.parent
 ALWAYS = ("numpy", "scipy", "scikit-learn")  # libraries whose versions every benchmark depends on
 
@@ -53,7 +55,7 @@ def machine() -> str:
 
 def commit() -> str:
     """The short name of the library's commit; "+ changes" where the library or a benchmark differs from it."""
-    unknown = f"{metadata.version('compositegp')}, of no known commit"
+    unknown = f"{compositegp.__version__}, of no known commit"
     spec = find_spec("compositegp")
     if spec is None or spec.origin is None or not Path(spec.origin).resolve().is_relative_to(ROOT / "src"):
         return unknown  # another copy than the one beside the benchmarks
