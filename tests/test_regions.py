@@ -96,6 +96,18 @@ def test_a_region_that_is_cut_at_the_date_line_is_one():
     np.testing.assert_allclose(table.loc["turned"], table.loc["whole"], rtol=1e-6)
 
 
+def test_a_hole_stays_in_its_ring():
+    def box(west, south, east, north):
+        return np.array([[west, south], [east, south], [east, north], [west, north]], dtype=float)
+
+    rings = [box(-62, 15, -60, 17), box(100, -10, 130, 10), box(118, -5, 125, 5)]
+    points = _nodes("islands", rings, True)
+    longitudes = points[:, 0] % 360
+    in_hole = (longitudes > 118) & (longitudes < 125) & (np.abs(points[:, 1]) < 5)
+    assert len(points) >= 200
+    assert not in_hole.any()
+
+
 def test_small_parts_far_apart_have_their_points():
     islands = [np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]]) + shift for shift in (0.0, 99.0)]
     points = _nodes("islands", islands, False)

@@ -1,5 +1,7 @@
 """Short series: forecasts from all the past, against dense algebra."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -237,3 +239,43 @@ class TestOutliers:
         pd.testing.assert_frame_equal(again.predict(12), model.predict(12))
         again.update(pd.Series([300.0], pd.date_range("2022-01-01", periods=1, freq="MS")))
         np.testing.assert_allclose(again.predict(11)["mean"], usual[1:], rtol=0, atol=12)
+
+    def test_an_outlier_among_later_values_teaches_as_little(self):
+        index = pd.date_range("2012-01-01", periods=84, freq="MS")
+        values = 50 + 10 * np.sin(2 * np.pi * np.arange(84) / 12) + np.random.default_rng(0).normal(size=84)
+        wild = values.copy()
+        wild[65] += 1e5
+        models = [CompositeGPForecaster(None, horizon=12).fit(pd.Series(values[:60], index[:60])) for _ in range(2)]
+        for model, later in zip(models, (values, wild), strict=True):
+            model.update(pd.Series(later[60:], index[60:]))
+        means = [model.predict(12)["mean"] for model in models]
+        np.testing.assert_allclose(means[1], means[0], rtol=0, atol=4)
+        assert any("on 2017-06-01." in note for note in models[1].notes_)
+        assert not any("far from" in note for note in models[0].notes_)
+        # Bands are about what was observed: such a month may come again.
+        assert models[1].predict(12)["std"].mean() > models[0].predict(12)["std"].mean()
+
+    @pytest.mark.parametrize("learn", [False, True])
+    def test_it_does_not_matter_in_how_many_parts_outliers_arrive(self, learn):
+        rng, index = np.random.default_rng(1), pd.date_range("2000-01-01", periods=200, freq="MS")
+        values = 50 + 10 * np.sin(2 * np.pi * np.arange(200) / 12) + rng.normal(size=200)
+        values[[30, 70, 71, 140, 199]] += [60.0, -50.0, -50.0, 80.0, -70.0]
+        trained = CompositeGPForecaster(None, horizon=12, search=False).fit(pd.Series(values[:60], index[:60]))
+        forecasts = []
+        for step in (140, 5, 1):
+            model = copy.copy(trained)
+            for start in range(60, 200, step):
+                part = slice(start, min(start + step, 200))
+                model.update(pd.Series(values[part], index[part]), learn=learn)
+            forecasts.append(model.predict(12))
+        for other in forecasts[1:]:
+            pd.testing.assert_frame_equal(other, forecasts[0])
+
+    def test_a_mark_for_missing_values_does_not_tell_how_much_a_series_varies(self):
+        index = pd.date_range("2012-01-01", periods=96, freq="MS")
+        values = 50 + 10 * np.sin(2 * np.pi * np.arange(96) / 12) + np.random.default_rng(0).normal(size=96)
+        usual = CompositeGPForecaster(None, horizon=12).fit(pd.Series(values, index)).predict(12)
+        values[[20, 77]] = 1e6
+        marked = CompositeGPForecaster(None, horizon=12).fit(pd.Series(values, index)).predict(12)
+        np.testing.assert_allclose(marked["mean"], usual["mean"], rtol=0, atol=3)
+        assert (marked["q0.75"] - marked["q0.25"]).max() < 10

@@ -72,8 +72,9 @@ class FittedSeries:
     columns : list of str
         Names of the further columns.
     notes : list of str
-    tempers : bool
-        Whether outliers are tempered, as they are in a short series.
+    tempered : array or None
+        Of a short series the values before `learned_until` on the model's scale, less the center: outliers are nearer
+        to their forecasts. None for a long series.
     filters : dict
         Filters that were used lately, by their lags and steps: origins without missing values share one.
     """
@@ -95,7 +96,7 @@ class FittedSeries:
     grid: Grid
     columns: list[str]
     notes: list[str]
-    tempers: bool = False
+    tempered: Floats | None = None
     filters: dict[bytes, Filter] = field(default_factory=dict, repr=False)
 
     @property
@@ -137,14 +138,25 @@ class FittedSeries:
     @cached_property
     def targets(self) -> Floats:
         """The values that forecasts are made from: those of the grid, on the model's scale, but tempered outliers."""
-        found = self._observed_targets
-        if not self.tempers:
-            return found
-        past = WholePast(found, self.effects(self.grid.points), self.information.prior_variance)
+        if self.tempered is None:
+            return self._observed_targets
+        return np.concatenate(
+            [self.tempered, self._tempered_rows(slice(len(self.tempered), len(self.grid.values)))]
+        )
+
+    def _tempered_rows(self, rows: slice) -> Floats:
+        """Targets of rows after those that are tempered, given as many of these as are always kept."""
+        assert self.tempered is not None
+        if rows.start >= rows.stop:
+            return np.empty(0)
+        start = max(rows.start - _REACHES * self.reach, 0)
+        values = np.concatenate([self.tempered[start : rows.start], self._observed_targets[rows]])
+        past = WholePast(values, self.effects(self.grid.points[start : rows.stop]), self.information.prior_variance)
         try:
-            return past.tempered(covariances(self.kernel, past.reach)).values
+            found = past.tempered(covariances(self.kernel, past.reach), rows.start - start)
         except LinAlgError as error:
-            raise LinAlgError(f"No forecast can be made from the latest {len(found)} values: {error}") from error
+            raise LinAlgError(f"No forecast can be made from the latest {len(values)} values: {error}") from error
+        return found.values[rows.start - start :]
 
     def outliers_in_words(self) -> list[str]:
         """A note about values that count for less than they are, if there are any."""
@@ -212,7 +224,10 @@ class FittedSeries:
             series.recursion.rows_needed(self.reach, self.block) - self.grid.first,
         )
         kept = slice(max(needed, 0), None)
-        return replace(series, grid=Grid(self.grid.first + kept.start, values[kept], columns[kept]))
+        tempered = None if series.tempered is None else series.tempered[kept]
+        return replace(
+            series, grid=Grid(self.grid.first + kept.start, values[kept], columns[kept]), tempered=tempered
+        )
 
     def _with_next_block(self) -> "FittedSeries":
         """What the next horizon that is complete teaches, as it was forecast from the rows before it."""
@@ -220,6 +235,7 @@ class FittedSeries:
         rows = slice(row, row + self.block)
         known = np.isfinite(self.grid.values[rows])
         information, recent, scale = self.information, self.recent, self.scale
+        moved = None if self.tempered is None else self._tempered_rows(rows)
         if known.any():
             before = replace(self, grid=Grid(self.grid.first, self.grid.values[:row], self.grid.columns[:row]))
             points = self.grid.points[rows][known]
@@ -232,9 +248,14 @@ class FittedSeries:
             one = np.zeros(len(points), dtype=np.int64)
             scale = scale.followed(errors / total, before._situation(points), one, self.block)
             functions = ahead.functions / spread[:, None]
+            if moved is not None:
+                errors = self.center + moved[known] - ahead.location
             information = information.plus(functions, errors / spread + functions @ self.estimate.mean)
         until = self.learned_until + self.block
-        return replace(self, information=information, recent=recent, scale=scale, learned_until=until)
+        tempered = None if moved is None or self.tempered is None else np.concatenate([self.tempered, moved])
+        return replace(
+            self, information=information, recent=recent, scale=scale, learned_until=until, tempered=tempered
+        )
 
     def _with_next_kernel(self) -> "FittedSeries":
         """The kernel with what the next segment that is complete tells about it.

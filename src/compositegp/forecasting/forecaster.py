@@ -169,11 +169,6 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             raise ValueError("the series is constant: there is nothing to forecast. Check the target column.")
         labels = self._labels(task, seen.columns)
         effects, fixed = self._effects(task, timeline, labels)
-        notes += [
-            f"column {name} has no value in what is learned from, and is left out"
-            for name, column in zip(seen.columns, task.grid.columns.T, strict=False)
-            if not np.isfinite(column).any()
-        ]
         learned, tried = choose_model(
             task,
             self._transforms(values),
@@ -229,6 +224,11 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
 
     def _take(self, seen: Observed, timeline: Timeline, task: Task, learned: Learned, notes: list[str]) -> None:
         """Keep what was learned, and the latest values."""
+        empty = [
+            f"column {name} has no value in what is learned from, and is left out"
+            for name, column in zip(seen.columns, task.grid.columns.T, strict=False)
+            if not np.isfinite(column).any()
+        ]
         self.score_, self.windows_ = learned.score, memory_windows(task, learned)
         kept = slice(-2 * int(task.geometry.lags.max()), None)
         grid = task.grid
@@ -249,10 +249,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             grid.first + len(grid.values),
             Grid(grid.first + len(grid.values) - len(grid.values[kept]), grid.values[kept], grid.columns[kept]),
             seen.columns,
-            notes,
-            task.is_whole,
+            notes + empty,
+            None if learned.whole is None else learned.whole.values[kept],
         )
-        self._series = replace(self._series, notes=notes + self._series.outliers_in_words())
 
     @blas_threads_for(0)
     def update(
@@ -479,7 +478,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     @property
     def notes_(self) -> list[str]:
         """What a user should know about the series: missing values, gaps, duplicates, what was tried."""
-        return list(self._fitted().notes)
+        series = self._fitted()
+        return series.notes + series.outliers_in_words()
 
     @property
     def last_(self) -> pd.Timestamp:

@@ -18,7 +18,6 @@ from compositegp.forecasting.forecaster import CompositeGPForecaster
 from compositegp.forecasting.observations import Observed, observe
 from compositegp.forecasting.rolling_forecasts import rows_before
 from compositegp.forecasting.shared_learning import Member, common_thetas
-from compositegp.forecasting.target_scales import TARGET_SCALES
 from compositegp.forecasting.timeline import Horizon
 from compositegp.validation import check_count
 
@@ -380,8 +379,8 @@ def _shared_thetas(models: dict[Any, CompositeGPForecaster], series: dict[Any, O
 
 
 def _member(model: CompositeGPForecaster) -> Member:
-    values = TARGET_SCALES[model.target_transform_].forward(model.observations_.iloc[:, 0].to_numpy())
-    return Member(model.kernel_, max(float(np.std(values)), 1e-150), model.windows_)
+    series = model._fitted()
+    return Member(model.kernel_, max(float(np.std(series.targets[series.observed])), 1e-150), model.windows_)
 
 
 def _kind(model: CompositeGPForecaster) -> Hashable:

@@ -55,6 +55,7 @@ _WHOLE = 672  # steps of a short series: forecasts are made from all of it
 _LEARNED_FROM = 1 / 3  # of a short series: its first part, whose forecasts do not count
 _CYCLES = 2.5  # of the longest pattern that are known before the first forecast that counts
 _INDEPENDENT = 1.0  # errors in a horizon, by the coverage of 46 series, most of months and quarters
+_GROSS = 20.0  # median deviations from the median beyond which a value does not tell how much a series varies
 _LEVELS = 40  # quantiles by which a CRPS is computed
 
 
@@ -230,6 +231,8 @@ class Learned:
         Mean log score of a value that was forecast, in the user's unit.
     past : PastForecasts
         Which the score is of.
+    whole : WholePast or None
+        A short series as the model sees it: outliers are tempered. None for a long one.
     """
 
     candidate: Candidate
@@ -241,6 +244,7 @@ class Learned:
     recent: Floats
     score: float
     past: PastForecasts
+    whole: WholePast | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -317,20 +321,28 @@ def learn_candidate(
 def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | None) -> Learned:
     """Learn a candidate of a short series by its likelihood, or take a kernel, and score its later forecasts."""
     y = _targets(task.grid.values, candidate.transform)
-    center, variance, size = float(np.nanmean(y)), float(np.nanvar(y)), len(y)
+    center, variance = _usual_moments(y)
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
     observed = WholePast(y - center, functions, variance)
     if kernel is None:
         kernel, names = learn_short_kernel(observed, task.patterns, task.block, variance)
     else:
-        names = list(whole_kernel(task.patterns, task.block, size, variance))
-    k = covariances(kernel, size)
+        names = list(whole_kernel(task.patterns, task.block, len(y), variance))
+    k = covariances(kernel, len(y))
     past = observed.tempered(k)
     forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
     scale, recent, tried = _calibrate_whole(task, candidate, forecasts, y)
     score = float(tried.log_scores.mean())
     information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
-    return Learned(candidate, kernel, names, center, information, scale, recent, score, tried)
+    return Learned(candidate, kernel, names, center, information, scale, recent, score, tried, past)
+
+
+def _usual_moments(y: Floats) -> tuple[float, float]:
+    """Mean and variance of the values that are known; gross outliers, such as a mark for "missing", count as nearer."""
+    middle = float(np.nanmedian(y))
+    reach = _GROSS * float(np.nanmedian(np.abs(y - middle)))
+    usual = np.clip(y, middle - reach, middle + reach) if reach > 0 else y
+    return float(np.nanmean(usual)), float(np.nanvar(usual))
 
 
 def _calibrate_whole(
@@ -346,14 +358,14 @@ def _calibrate_whole(
 def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
     """What is known about the kernel's hyper-parameters, to which segments of later values will add."""
     kernel, until = learned.kernel, task.grid.first + len(task.grid.values)
-    if not task.is_whole:
+    if learned.whole is None:
         windows: Sequence[Terms] = memory_windows(task, learned)
         information = fisher_information(kernel, windows)
         steps, starts = _learned_steps(task.windows, task.block), task.starts
         apart = int(starts[-1] - starts[-2]) if len(starts) > 1 else task.block
         segment = HORIZONS * task.block
     else:
-        windows = [_whole_past(task, learned).latest(LATEST)]
+        windows = [learned.whole.latest(LATEST)]
         information = fisher_information(kernel, windows) + prior_precision(kernel, FREEDOM)
         steps, apart, segment = np.arange(1), 1, task.block
     average = Average.known(kernel.theta, information, 1, float(sum(one.count for one in windows)))
@@ -363,21 +375,13 @@ def begin_recursion(task: Task, learned: Learned) -> KernelRecursion:
 def memory_windows(task: Task, learned: Learned) -> list[Windows]:
     """The latest windows of the series less its effects, which tell about the kernel."""
     functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
-    if task.is_whole:
-        y = _whole_past(task, learned).values
-    else:
+    if learned.whole is None:
         y = _targets(task.grid.values, learned.candidate.transform) - learned.center
+    else:
+        y = learned.whole.values
     residuals = y - functions @ learned.estimate.mean
     steps = Geometry(task.windows.lags, _learned_steps(task.windows, task.block))
     return cut_windows(residuals, task.starts[-_WINDOWS:], steps, _FEWEST_WINDOWS, _INCOMPLETE)
-
-
-def _whole_past(task: Task, learned: Learned) -> WholePast:
-    """A short series as its model sees it: outliers are tempered."""
-    y = _targets(task.grid.values, learned.candidate.transform) - learned.center
-    functions = replace(task.effects, effects=learned.candidate.effects)(task.grid.points)
-    past = WholePast(y, functions, learned.information.prior_variance)
-    return past.tempered(covariances(learned.kernel, past.reach))
 
 
 def _learned_steps(geometry: Geometry, block: int) -> Indices:

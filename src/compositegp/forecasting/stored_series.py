@@ -87,14 +87,14 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
             "log_df": scale.log_df,
         },
         "grid": {"first": series.grid.first, "values": series.grid.values, "columns": series.grid.columns},
-        "tempers": series.tempers,
+        "tempered": np.zeros(0) if series.tempered is None else series.tempered,
     }
     return {"timeline": series.timeline.to_dict(), "series": content}
 
 
 def from_values(timeline: Any, series: Any) -> FittedSeries:
     """The series that `to_values` wrote, checked; a ValueError says what is wrong."""
-    parts = Fields(series, _NAMES, ["tempers"])
+    parts = Fields(series, _NAMES, ["tempered"])
     columns, names = parts.texts("columns"), parts.texts("names")
     kernel = check_kernel(parts["kernel"])
     check_covariances(kernel, np.array([[0.0], [1.0]]))
@@ -138,7 +138,7 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
         grid,
         columns,
         parts.texts("notes"),
-        parts["tempers"] is not None and parts.truth("tempers"),
+        _tempered(parts["tempered"], grid, _learned_until(parts["learned_until"], grid)),
     )
     if (found.recent < 0).any():
         raise ValueError("recent, mean squares of the latest errors, must not be negative")
@@ -210,6 +210,21 @@ def _grid(values: Any, width: int) -> Grid:
     if not len(series) or not np.isfinite(series[-1]) or columns.shape != (len(series), width):
         raise ValueError("the latest observations are missing or of the wrong shape")
     return Grid(int(first), series, columns)
+
+
+def _tempered(array: Any, grid: Grid, learned_until: int) -> Floats | None:
+    """Values with tempered outliers, of the rows that have taught; None where a file has none."""
+    if array is None or (isinstance(array, np.ndarray) and array.shape == (0,)):
+        return None
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype != np.float64
+        or array.shape != (learned_until - grid.first,)
+    ):
+        raise ValueError("tempered must be a number for each value that has taught")
+    if np.isinf(array).any() or (np.isnan(array) != np.isnan(grid.values[: len(array)])).any():
+        raise ValueError("tempered must be finite where a value was observed")
+    return array
 
 
 def _effect(values: Any, width: int) -> Effect:

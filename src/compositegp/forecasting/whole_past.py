@@ -69,20 +69,19 @@ class WholePast:
         observed = None if self.observed is None else self.observed[rows]
         return WholePast(self.values[rows], self.functions[rows], self.prior_variance, observed)
 
-    def tempered(self, k: Floats) -> "WholePast":
+    def tempered(self, k: Floats, first: int = 0) -> "WholePast":
         """The series with its outliers nearer to their forecasts, under the covariances k by lag.
 
-        A value that is more than four standard deviations from its forecast, given the values before it as they are
-        tempered, is put at that distance. Forecasts are scored by what was observed.
+        A value, from row `first` on, that is more than four standard deviations from its forecast, given the values
+        before it as they are tempered, is put at that distance. Forecasts are scored by what was observed.
         """
         factor, z = self._factored(k)
-        if np.abs(z).max(initial=0.0) <= _CREDIBLE:
+        if np.abs(z[first:]).max(initial=0.0) <= _CREDIBLE:
             return self
-        observed, moved = np.where(np.isfinite(self.values), self.values, 0.0), np.zeros(len(z))
-        for row, (value, weights) in enumerate(zip(observed, factor, strict=True)):
-            error = (value - weights[:row] @ moved[:row]) / weights[row]
-            moved[row] = np.clip(error, -_CREDIBLE, _CREDIBLE)
-            z[row] = error
+        known, moved = np.where(np.isfinite(self.values), self.values, 0.0), z.copy()
+        for row in range(first, len(z)):
+            z[row] = (known[row] - factor[row, :row] @ moved[:row]) / factor[row, row]
+            moved[row] = np.clip(z[row], -_CREDIBLE, _CREDIBLE)
         values = self.values + np.diagonal(factor) * (moved - z)
         return replace(self, values=values, observed=self.values if self.observed is None else self.observed)
 

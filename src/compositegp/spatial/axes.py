@@ -149,22 +149,14 @@ def is_longitude_latitude(
     return bool((named if geographic is None else geographic) and plausible)
 
 
-def _grid_mapping(array: "xr.DataArray") -> dict[Any, Any]:
-    """Attributes of the grid mapping of a raster; none where it has none."""
-    name = array.attrs.get("grid_mapping", array.encoding.get("grid_mapping", "spatial_ref"))
-    return array.coords[name].attrs if name in array.coords else {}
-
-
-def system_of(array: "xr.DataArray") -> str | None:
-    """The coordinate reference system of a raster in well-known text, where it has one."""
-    found = _grid_mapping(array)
-    return str(found.get("crs_wkt", found.get("spatial_ref", ""))) or None
-
-
 def raster_is_geographic(array: "xr.DataArray") -> bool | None:
     """What the coordinate reference system of a raster says, by CF's grid mapping; None where it has none."""
-    found, text = _grid_mapping(array), system_of(array)
-    if text is not None:
+    name = array.attrs.get("grid_mapping", array.encoding.get("grid_mapping", "spatial_ref"))
+    if name not in array.coords:
+        return None
+    found = array.coords[name].attrs
+    text = str(found.get("crs_wkt", found.get("spatial_ref", "")))
+    if text:
         horizontal = _HORIZONTAL.search(text)
         return horizontal is not None and horizontal.group(1) is not None
     mapping = found.get("grid_mapping_name")

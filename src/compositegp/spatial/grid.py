@@ -210,6 +210,7 @@ def _time_unit(array: "xr.DataArray", axes: Axes) -> str:
 
 
 def is_even(along: Floats) -> bool:
-    """Whether the coordinates of an axis are evenly spaced."""
+    """Whether the coordinates of an axis are evenly spaced, up to the rounding of single precision."""
     steps = np.diff(along)
-    return len(steps) == 0 or bool(np.allclose(steps, steps.mean(), rtol=1e-3, atol=0))
+    rounding = 2 * float(np.finfo(np.float32).eps) * float(np.abs(along).max(initial=0.0))
+    return len(steps) == 0 or bool(np.allclose(steps, steps.mean(), rtol=1e-3, atol=rounding))

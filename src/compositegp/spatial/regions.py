@@ -148,9 +148,20 @@ def _nodes(name: str, rings: Sequence[Floats], sphere: bool) -> Floats:
 
 
 def _side_by_side(rings: list[Floats]) -> list[Floats]:
-    """Rings on the sphere without a jump between them: a region that is cut at the date line is one."""
-    middles = np.array([(ring[:, 0].min() + ring[:, 0].max()) / 2 for ring in rings])
-    moves = turned_to(middles, middles[0]) - middles
+    """Rings on the sphere without a jump between them: a region that is cut at the date line is one.
+
+    A ring is turned to the side of the first one; a hole goes with the ring before it that it lies in.
+    """
+    first = (rings[0][:, 0].min() + rings[0][:, 0].max()) / 2
+    moves: list[float] = []
+    for number, ring in enumerate(rings):
+        around = [
+            move
+            for move, other in zip(moves, rings[:number], strict=True)
+            if (other.min(axis=0) <= ring.min(axis=0)).all() and (ring.max(axis=0) <= other.max(axis=0)).all()
+        ]
+        middle = np.array([(ring[:, 0].min() + ring[:, 0].max()) / 2])
+        moves.append(around[0] if around else float((turned_to(middle, first) - middle)[0]))
     return [ring + np.array([move, 0.0]) for ring, move in zip(rings, moves, strict=True)]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compositegp.backend import Floats, warn_caller
-from compositegp.spatial.axes import find_axes, rasters_of, system_of
+from compositegp.spatial.axes import find_axes, rasters_of
 from compositegp.spatial.grid import Grid, grid_of
 from compositegp.spatial.longitudes import turned_to, unwrapped
 from compositegp.spatial.raster_reading import read_raster_at
@@ -63,7 +63,6 @@ def _template(stations: Stations, grid: Any, count: Any) -> "xr.DataArray":
             name: values for name, values in array.coords.items() if set(values.dims) <= set(found.axes.dims)
         }
         template = xr.DataArray(np.full(found.shape, np.nan), coordinates, found.axes.dims)
-        _check_system(stations, array)
         _warn_if_apart(stations, found)
         return _in_system(template, array.attrs.get("grid_mapping", array.encoding.get("grid_mapping")))
     names = stations.names
@@ -100,21 +99,6 @@ def _template(stations: Stations, grid: Any, count: Any) -> "xr.DataArray":
     return _in_system(template.assign_coords(spatial_ref=xr.DataArray(0, attrs=stations.system)), "spatial_ref")
 
 
-def _check_system(stations: Stations, array: "xr.DataArray") -> None:
-    """Refuse a raster that is known to have another coordinate reference system than the stations."""
-    theirs, ours = system_of(array), (stations.system or {}).get("crs_wkt")
-    if theirs is None or ours is None:
-        return
-    from pyproj import CRS  # GeoPandas, which knows the system of the stations, needs it too
-
-    its, own = CRS.from_wkt(theirs), CRS.from_wkt(str(ours))
-    if not own.equals(its, ignore_axis_order=True):
-        raise ValueError(
-            f"the raster that is the grid has the coordinate reference system {its.name!r}, and the stations have "
-            f"{own.name!r}. Give both in one, as with stations.to_crs(...)."
-        )
-
-
 def _warn_if_apart(stations: Stations, grid: Grid) -> None:
     """Say so if no cell is near the stations: their coordinates hardly have the same meaning then."""
     x, y = stations.places.T
@@ -127,7 +111,8 @@ def _warn_if_apart(stations: Stations, grid: Grid) -> None:
         if np.min(there) > own.max() + reach or np.max(there) < own.min() - reach:
             warn_caller(
                 f"No cell of the grid is near a station: {name} is from {np.min(there):g} to {np.max(there):g} on the "
-                f"grid, and from {own.min():g} to {own.max():g} at the stations. Do both have the same coordinates?",
+                f"grid, and from {own.min():g} to {own.max():g} at the stations. Do both have the same coordinate "
+                "reference system?",
                 UserWarning,
             )
             return
