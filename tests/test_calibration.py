@@ -432,3 +432,16 @@ class TestTargetsWithOneValueInPlenty:
         ahead, back = (two_piece_log_density(errors[:2], at, np.full(2, 1.0), 0.4)[0] for at in (step, -step))
         slope = two_piece_log_density(errors[:2], np.zeros(2), np.full(2, 1.0), 0.4)[1]
         np.testing.assert_allclose((ahead - back) / (2 * step), slope, rtol=1e-6)
+
+
+def test_slopes_that_a_file_cannot_have_are_refused():
+    found = Calibration.gaussian()
+    found.check()
+    with pytest.raises(ValueError, match="must be at most 1e"):
+        replace(found, slopes=np.array([[0.0], [0.0], [1e308]])).check()
+    large = replace(found, slopes=np.full((3, 1), 1e5))
+    factors, _ = large.apply(
+        np.zeros(4), np.zeros(4), np.array([-9.0, 0.0, 2.0, 9.0])[:, None, None] * np.ones((1, 1, 3))
+    )
+    assert np.isfinite(factors).all()
+    assert (factors > 0).all()

@@ -56,6 +56,8 @@ _LEVELS = (0.5, 0.8, 0.95)  # of intervals by which a calibration is checked
 _MISSED = 0.1  # share of the errors by which one of them may be off
 _ALIKE = 0.05  # difference of such shares that does not matter
 _TO_THE_END = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-6}  # so that rounding leaves no trace
+_LARGEST = 1e6  # number that a calibration from a file may have
+_LARGEST_LOG_SCALE = 300.0  # so that factors are numbers
 _NORMAL_DF = 1e6  # degrees of freedom that stand for a normal distribution
 
 
@@ -222,6 +224,9 @@ class Calibration:
             raise ValueError("log_df of a calibration must be infinite or a number that double precision has")
         if abs(self.log_skew) > _MOST_LOG_SKEW:
             raise ValueError(f"log_skew of a calibration must be within ±{_MOST_LOG_SKEW}; found {self.log_skew}")
+        largest = max(np.abs(values).max() for values in (self.level, self.slopes, self.trend, self.log_df_trend))
+        if largest > _LARGEST:
+            raise ValueError(f"the numbers of a calibration must be at most {_LARGEST:g}; found {largest:g}")
         if (np.diff(self.knots) <= 0).any() or self.rho_range[0] > self.rho_range[1]:
             raise ValueError("the numbers of a calibration are out of order")
 
@@ -241,7 +246,8 @@ class Calibration:
         """
         hats, x = _hats(delta, self.knots), _centered(rho, self.rho_range)
         local = ((hats @ self.slopes.T)[:, None, :] * scales).sum(axis=-1)
-        return np.exp((hats @ self.level + self.trend * x)[:, None] + local), self._df(x)
+        log_scale = (hats @ self.level + self.trend * x)[:, None] + local
+        return np.exp(np.clip(log_scale, -_LARGEST_LOG_SCALE, _LARGEST_LOG_SCALE)), self._df(x)
 
     def family(self, df: Floats) -> Family:
         """The family of standardized errors with those degrees of freedom."""
