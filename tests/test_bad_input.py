@@ -3,9 +3,24 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, CompoundKernel, WhiteKernel
 
-from compositegp import Composite, CompositeGPRegressor, Linear, factorize, posterior, prior, project, segment
+from compositegp import (
+    Basis,
+    Composite,
+    CompositeGPRegressor,
+    Linear,
+    Nearest,
+    committee,
+    factorize,
+    nearest,
+    posterior,
+    prior,
+    project,
+    segment,
+)
+from compositegp import functionals as F
 from compositegp.forecasting import CompositeGPForecaster
 
 KERNEL = RBF(1.0) + WhiteKernel(0.1)
@@ -131,3 +146,95 @@ def test_lists_frames_and_single_precision_are_numbers_too():
     singles = posterior(KERNEL, X.astype("f4"), Y.astype("i4"), Z.astype("f4"), Composite.full(3))
     for belief in (lists, singles):
         np.testing.assert_array_equal(belief.mean, reference.mean)
+
+
+TIMES = pd.date_range("2020-01-01", periods=3)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [TIMES, TIMES.tz_localize("UTC"), TIMES.to_period("D"), TIMES - TIMES[0], pd.Series(TIMES).astype(object)],
+    ids=["dates", "zone", "periods", "durations", "objects"],
+)
+def test_times_are_not_numbers(times):
+    table = pd.DataFrame({"t": np.asarray(times) if times.dtype == object else times, "x": Y})
+    for points, y, name in ((table, Y, "X"), (table[["t"]], Y, "X"), (X, table["t"], "y")):
+        with pytest.raises(ValueError, match=f"{name} must be an array of real numbers: .*Give times as numbers"):
+            CompositeGPRegressor(KERNEL, learning=None).fit(points, y)
+    model = CompositeGPRegressor(KERNEL, learning=None).fit(table[["x"]].rename(columns={"x": "t"}), Y)
+    with pytest.raises(ValueError, match="X must be an array of real numbers"):
+        model.predict(table[["t"]])
+
+
+def test_a_missing_value_of_pandas_in_columns_of_objects_is_named():
+    table = pd.DataFrame({"a": [pd.NA, 1.0, 2.0]}, dtype=object)
+    with pytest.raises(ValueError, match="X must be an array of real numbers: .*missing values as NaN"):
+        CompositeGPRegressor(KERNEL, learning=None).fit(table, Y)
+
+
+def test_labels_of_several_kinds():
+    mixed = CompositeGPRegressor(KERNEL, learning=None).fit(X, Y, groups=["a", None, 3])
+    assert [list(part) for part in mixed.segments_] == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("function", [nearest, committee, posterior])
+def test_columns_in_another_order_are_refused(function):
+    table = pd.DataFrame(X, columns=["a", "b"])
+    further = {
+        "nearest": {},
+        "committee": {"segments": [[0, 1], [2]]},
+        "posterior": {"composite": Composite.full(3)},
+    }
+    options = further[function.__name__]
+    function(KERNEL, table, Y, table[["a", "b"]], **options)
+    with pytest.raises(ValueError, match=r"Z has the columns \['b', 'a'\], but X has \['a', 'b'\]"):
+        function(KERNEL, table, Y, table[["b", "a"]], **options)
+
+
+class TestAMeanWithManyCoefficients:
+    @pytest.mark.parametrize("learning", [None, "composite_likelihood"])
+    def test_more_than_observations(self, learning, rng):
+        points = rng.normal(size=(10, 12))
+        model = CompositeGPRegressor(RBF(5.0) + WhiteKernel(0.1), mean="linear", learning=learning)
+        with pytest.raises(ValueError, match="13 unknown coefficients, and there are only 10 observations"):
+            model.fit(points, points[:, 0])
+        model.set_params(mean=Basis("linear", np.zeros((13, 1)), np.eye(13)), learning=None).fit(
+            points, points[:, 0]
+        )
+
+    @pytest.mark.filterwarnings("ignore:Hyper-parameter")
+    def test_nearly_as_many(self, rng):
+        points = rng.normal(size=(60, 30))
+        model = CompositeGPRegressor(RBF(5.0) + WhiteKernel(0.1), mean="linear")
+        with pytest.warns(
+            ConvergenceWarning, match="31 unknown coefficients for 60 observations.*too small, by some 30 %"
+        ):
+            model.fit(points, points[:, 0] + rng.normal(size=60))
+
+
+def test_a_box_with_too_many_points():
+    with pytest.raises(ValueError, match=r"size=8 points in each of 10 columns are 1,073,741,824 in all"):
+        F.box(np.zeros(10), np.ones(10))
+    points, _ = F.box(np.zeros(10), [1.0] * 2 + [0.0] * 8)
+    assert points.shape == (64, 10)
+
+
+def test_a_column_that_is_not_there_by_name():
+    with pytest.raises(ValueError, match="'a' is not among the columns of X, which has no names"):
+        F.derivative(X, "a")
+
+
+class TestShortForms:
+    def test_parameters_of_a_method_in_its_short_form(self):
+        model = CompositeGPRegressor().set_params(prediction__n_neighbors=128, learning__tolerance=0.05)
+        assert (model.prediction.n_neighbors, model.learning.tolerance) == (128, 0.05)
+        assert CompositeGPRegressor().prediction == "nearest"  # the short form's own object is as it was
+        assert Nearest().n_neighbors == "auto"
+        model.set_params(prediction="composite", prediction__group_size=7)
+        assert type(model.prediction).__name__ == "CompositeSum"
+
+    def test_one_that_is_unknown(self):
+        with pytest.raises(ValueError, match="prediction must be an object such as"):
+            CompositeGPRegressor().set_params(prediction="best", prediction__n_neighbors=128)
+        with pytest.raises(ValueError, match="Invalid parameter 'size'"):
+            CompositeGPRegressor().set_params(prediction__size=128)

@@ -339,7 +339,7 @@ def test_in_many_columns_neighbors_are_shared_where_that_costs_little(rng):
     rough = NearestPredictor(data.with_kernel(Matern(np.full(6, 0.05), nu=0.5) + WhiteKernel(1e-6)))
     assert rough.shared(X[:400], 32) == (1, 32)
     alone, shared = (search.predict(near, Neighbors(128), size) for size in (1, None))
-    np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.2)
+    np.testing.assert_allclose(shared.mean, alone.mean, rtol=0, atol=0.05)
 
 
 def test_a_test_point_whose_own_neighbors_its_group_lacks_is_predicted_alone(rng):

@@ -253,8 +253,13 @@ def test_transformed_targets(rng):
     plain = fitted(X, y)
     for asked in (F.derivative(X[:3], 0), F.part(X[:3], "k1__k1")):
         np.testing.assert_allclose(model.predict(asked), plain.predict(asked), rtol=1e-9)
-    with pytest.raises(ValueError, match="sum or average of a target is not that of its transform"):
+    with pytest.raises(ValueError, match="sum, average or multiple of a target is not that of its transform"):
         model.predict(F.average([X[:3]]))
+    with pytest.raises(ValueError, match="multiple of a target"):
+        model.predict(F.combine(X[:1], [2.0]))
+    with pytest.raises(ValueError, match="values at points are in its unit"):
+        model.predict([F.at(X[:1]), F.derivative(X[:1], 0)])
+    np.testing.assert_allclose(model.predict([F.at(X[:1]), F.at(X[1:3])]), model.predict(X[:3]), rtol=1e-9)
     with pytest.raises(ValueError, match="target_transform is for observed values"):
         model.fit(F.average([X[:3], X[3:6]]), [1.0, 2.0])
 

@@ -84,9 +84,13 @@ def test_it_is_the_papers_average_where_segments_know_their_own_maximum():
         windows = cut_windows(part, np.arange(REACH, len(part), BLOCK), Geometry(lags, np.arange(BLOCK)), 1, 0)
         own = learn_memory(KERNEL, windows).kernel
         paper = paper.add(own.theta, fisher_information(own, windows))
+        before = kernel
         kernel, recursion, ratio = recursion.take_in(kernel, lags, part, first, BLOCK)
         assert recursion.until == REACH + (number + 1) * segment
-        assert ratio == pytest.approx(1.0, abs=0.5)
+        squares = [
+            np.mean([one.mean_square(covariances(k, REACH + BLOCK)) for one in windows]) for k in (kernel, before)
+        ]
+        assert ratio == pytest.approx(squares[0] / squares[1], rel=1e-9)
     errors = paper.standard_errors
     np.testing.assert_allclose(recursion.average.estimate.precision, paper.precision, rtol=0.15, atol=30)
     assert (np.abs(kernel.theta - paper.theta) < 0.5 * errors).all()

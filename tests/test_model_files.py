@@ -266,7 +266,7 @@ def test_a_file_starts_no_workers(data, regressor):
     assert CompositeGPRegressor.load(regressor).n_jobs is None
     CompositeGPRegressor(KERNEL, learning=None, n_jobs=2).fit(*data).save(regressor)
     assert CompositeGPRegressor.load(regressor).n_jobs is None
-    change(regressor, "parameters.n_jobs", value=10)  # as earlier versions wrote
+    change(regressor, "parameters.n_jobs", value=10)  # of the machine: not read
     assert CompositeGPRegressor.load(regressor).n_jobs is None
 
 

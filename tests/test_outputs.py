@@ -66,10 +66,31 @@ def test_each_output_is_predicted_as_if_alone(data, prediction, mean):
             )
 
 
+@pytest.mark.parametrize("n", [300, 700])
+def test_joint_error_bars_of_outputs_of_different_size_are_those_of_each(n, rng):
+    X, Z = rng.uniform(0, 10, (n, 2)), rng.uniform(0, 10, (60, 2))
+    Y = np.stack([np.sin(X[:, 0]), 100 * np.cos(X[:, 1])], axis=1) + rng.normal(size=(n, 2)) * [0.2, 20.0]
+    kernel = ConstantKernel(1.0) * Matern([2.0, 2.0], nu=1.5) + WhiteKernel(0.1)
+    model = CompositeGPRegressor(kernel, learning=None).fit(X, Y)
+    alone, joint = model.predict_distribution(Z), model.predict_distribution(Z, joint=True)
+    np.testing.assert_allclose(joint.std / alone.std, 1.0, rtol=0.1)  # tails are those of the average point
+    mean, covariance = joint.mean_and_covariance()
+    assert covariance.shape == (60, 60, 2)
+    np.testing.assert_allclose(np.sqrt(np.einsum("iit->it", covariance)), joint.std, rtol=1e-9)
+    draws = joint.sample(4000, random_state=0)
+    np.testing.assert_allclose(draws.std(axis=2) / joint.std, 1.0, rtol=0.1)
+    some = joint[10:13]
+    np.testing.assert_allclose(some.mean_and_covariance()[1], covariance[10:13, 10:13], rtol=1e-9)
+    new = np.stack([np.sin(Z[:, 0]), 100 * np.cos(Z[:, 1])], axis=1) + rng.normal(size=(60, 2)) * [0.2, 20.0]
+    for column in range(2):
+        inside = np.abs(new[:, column] - mean[:, column]) < 1.96 * joint.std[:, column]
+        assert 0.85 < inside.mean() <= 1.0
+
+
 def test_several_outputs_equal_those_of_scikit_learn(data):
     X, Y, Z = data
     theirs = GaussianProcessRegressor(KERNEL, optimizer=None, alpha=1e-14).fit(X, Y)
-    ours = CompositeGPRegressor(KERNEL, learning=None).fit(X, Y)
+    ours = CompositeGPRegressor(KERNEL, learning=None, prediction=Nearest(calibration=None)).fit(X, Y)
     np.testing.assert_allclose(
         ours.predict(Z, return_std=True), theirs.predict(Z, return_std=True), rtol=0, atol=1e-8
     )

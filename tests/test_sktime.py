@@ -39,6 +39,11 @@ def test_it_passes_some_tests_of_sktime():
     assert {name: result for name, result in results.items() if result != "PASSED"} == {}
 
 
+def test_parameters_are_those_of_the_forecaster():
+    ours, theirs = CompositeGPForecaster().get_params(), SktimeForecaster().get_params()
+    assert {name: value for name, value in ours.items() if name in theirs} == theirs
+
+
 def test_forecasts_are_those_of_the_forecaster():
     y = monthly()
     adapted = SktimeForecaster(None, search=False, horizon=6).fit(y, fh=[1, 3, 6])

@@ -52,6 +52,60 @@ def data_of(model):
     return predictor_of(model)._data
 
 
+class TestCalibrated:
+    """From a hundred observations on errors of a mixture are calibrated too."""
+
+    def drawn(self, noise, seed, n=250, m=2000):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(0, 10, size=(n + m, 1))
+        y = np.sin(X[:, 0]) + 0.3 * noise(rng, X[:, 0])
+        return X[:n], y[:n], X[n:], y[n:]
+
+    def test_heavy_tails_are_found(self):
+        gains, inside = [], []
+        for seed in range(4):
+            X, y, Z, new = self.drawn(lambda rng, x: rng.standard_t(2.5, len(x)), seed)
+            model = CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel()).fit(X, y)
+            assert isinstance(predictor_of(model), ThetaMixture)
+            found = model.predict_distribution(Z)
+            plain = model.set_params(prediction=Nearest(calibration=None)).predict_distribution(Z)
+            np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-9)
+            gains.append(plain.log_score(new).mean() - found.log_score(new).mean())
+            inside.append(found.coverage(new, [0.5, 0.8, 0.95]))
+        assert np.mean(gains) > 0.1
+        assert np.abs(np.mean(inside, axis=0) - [0.5, 0.8, 0.95]).max() < 0.04
+
+    def test_noise_that_grows_is_found(self):
+        X, y, Z, new = self.drawn(lambda rng, x: (0.1 + 0.3 * x) * rng.normal(size=len(x)), 2)
+        found = CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel()).fit(X, y).predict_distribution(Z)
+        assert found.std[Z[:, 0] > 8].mean() > 2 * found.std[Z[:, 0] < 2].mean()
+        for part in (Z[:, 0] < 3, Z[:, 0] > 7):
+            assert 0.85 < found[part].coverage(new[part], 0.95) <= 1.0
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_a_gaussian_is_left_alone(self, seed):
+        X, y, Z, _ = self.drawn(lambda rng, x: rng.normal(size=len(x)), seed + 10)
+        model = CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel()).fit(X, y)
+        assert model.calibration_.is_gaussian
+        plain = CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel(), prediction=Nearest(calibration=None)).fit(X, y)
+        np.testing.assert_array_equal(model.predict(Z, return_std=True), plain.predict(Z, return_std=True))
+
+    def test_calibration_is_stored_and_joint_predictions_have_it(self):
+        X, y, Z, _ = self.drawn(lambda rng, x: (0.1 + 0.3 * x) * rng.normal(size=len(x)), 3, m=50)
+        model = CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel()).fit(X, y)
+        found = model.predict_distribution(Z)
+        again = pickle.loads(pickle.dumps(model)).predict_distribution(Z)
+        np.testing.assert_allclose(again.scale, found.scale, rtol=1e-9)
+        joint = model.predict_distribution(Z, joint=True)
+        np.testing.assert_allclose(joint.scale, found.scale, rtol=1e-9)
+        mixture = model.set_params(prediction=Nearest(calibration=None)).predict_distribution(Z)
+        assert (found.scale / mixture.scale).std() > 0.1
+
+    def test_fewer_than_a_hundred_are_not_calibrated(self):
+        X, y, _, _ = self.drawn(lambda rng, x: rng.standard_t(2.5, len(x)), 4, n=99)
+        assert CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel()).fit(X, y).calibration_ is None
+
+
 def test_weights_are_posterior_over_proposal(rng):
     X, y, _ = small(rng)
     model = learned(X, y)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, Separator
+from compositegp.cli.options import Decimal, Encoding, JobsOrThreads, JsonFlag, Separator
 from compositegp.cli.output import Output
 from compositegp.progress import ProgressBar
 
@@ -37,7 +37,7 @@ def run(
     decimal: Decimal = None,
     encoding: Encoding = None,
     as_json: JsonFlag = False,
-    jobs: Jobs = -1,
+    jobs: JobsOrThreads = None,
 ) -> None:
     """Compare approximations on a table: their error against the exact Gaussian process, and their cost."""
     from compositegp.cli.table_columns import read_training_table

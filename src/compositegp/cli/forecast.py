@@ -109,6 +109,10 @@ def run(
         int | None,
         typer.Option(min=1, metavar="N", help="With --backtest: learn everything anew after every N horizons."),
     ] = None,
+    history: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="STEPS", help="Learn from the latest steps; without it, from 100,000 of them."),
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results.")] = Path("forecast"),
     report: Annotated[bool, typer.Option("--report", help="Write one HTML page with everything.")] = False,
     save: SavedModel = None,
@@ -158,6 +162,7 @@ def run(
         duplicates=duplicates,
         search=search,
         n_jobs=jobs,
+        **({} if history is None else {"history": history}),
     )
     if series is not None:
         from compositegp.cli.forecast_many import ManyForecasts, forecast_many

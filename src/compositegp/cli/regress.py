@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from compositegp.cli.options import Decimal, Encoding, Jobs, JsonFlag, LogFlag, SavedModel, Separator
+from compositegp.cli.options import Decimal, Encoding, JobsOrThreads, JsonFlag, LogFlag, SavedModel, Separator
 from compositegp.cli.output import CommandError, Output, UsageError, note
 from compositegp.progress import ProgressBar
 
@@ -50,7 +50,7 @@ def run(
     decimal: Decimal = None,
     encoding: Encoding = None,
     as_json: JsonFlag = False,
-    jobs: Jobs = -1,
+    jobs: JobsOrThreads = None,
 ) -> None:
     """Learn from one table and predict the rows of another.
 

@@ -51,7 +51,7 @@ def from_content(kind: type[Any], content: Any, path: str | Path) -> tuple[Any, 
     try:
         parameters = kind().get_params(deep=False)
         names = [f"{_PREFIX}{name}" for name in parameters if name not in _OF_THE_MACHINE]
-        machine = [f"{_PREFIX}{name}" for name in _OF_THE_MACHINE]  # in files of earlier versions
+        machine = [f"{_PREFIX}{name}" for name in _OF_THE_MACHINE]  # a file may name them; they are not read
         fields = Fields(content, [*names, "features", "model"], machine)
         estimator = kind(**{name.removeprefix(_PREFIX): fields[name] for name in names})
         _check_parameters(estimator)

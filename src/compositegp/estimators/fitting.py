@@ -37,6 +37,7 @@ from compositegp.prediction import PredictionMethod, as_prediction_method
 from compositegp.predictive import IdentityTarget, as_target_transform
 
 _GAP_TERMS = 512  # gaps that are learned from, at most
+_SHARE_OF_COEFFICIENTS = 0.2  # of the observations, above which error bars are too small by a tenth and more
 
 
 class Model(NamedTuple):
@@ -80,6 +81,16 @@ def choices_of(estimator: Any) -> Choices:
     terms.check()
     learning = None if estimator.learning is None else as_learning_method(estimator.learning)
     return Choices(as_prediction_method(estimator.prediction), terms, learning)
+
+
+def with_methods(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters to set, with an object in the place of a short form of which a parameter is set too."""
+    found = dict(params)
+    for name, make in (("prediction", as_prediction_method), ("learning", as_learning_method)):
+        value = params.get(name, getattr(estimator, name))
+        if isinstance(value, str) and any(key.startswith(f"{name}__") for key in params):
+            found[name] = clone(make(value))
+    return found
 
 
 def model_of(estimator: Any, training: Training) -> Model:
@@ -134,6 +145,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
     if training.functionals is not None:
         check_untransformed(target, training.functionals)
         kernel, (X,) = lift(kernel, X=training.functionals)
+    _check_determined(matching_mean(kernel, mean), X, learns=choices.learning is not None)
     result, average, comparison = None, None, None
     if choices.learning is not None and len(kernel.theta):
         average = Average.empty(len(kernel.theta))
@@ -162,6 +174,22 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
         comparison=comparison,
         weights=training.weights,
     )
+
+
+def _check_determined(mean: MeanModel, X: Floats, *, learns: bool) -> None:
+    """Refuse a mean with more unknown coefficients than there are data, and warn of one with nearly as many."""
+    if not isinstance(mean.coefficients, Basis) or mean.coefficients.prior_covariance is not None:
+        return
+    n, q = len(X), mean.columns(X[:1]).shape[1]
+    remedy = "Give mean='constant', or a Basis with a prior_covariance."
+    if q > 1 and q >= n:
+        raise ValueError(f"mean has {q} unknown coefficients, and there are only {n} observations. {remedy}")
+    if learns and q > _SHARE_OF_COEFFICIENTS * n:
+        warn_caller(
+            f"mean has {q} unknown coefficients for {n} observations. The kernel is learned from what they leave of "
+            f"the data, so that error bars are too small, by some {100 * (1 - np.sqrt(1 - q / n)):.0f} %. {remedy}",
+            ConvergenceWarning,
+        )
 
 
 def check_untransformed(target: TargetScale, observed: Functionals) -> None:

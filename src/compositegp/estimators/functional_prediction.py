@@ -43,11 +43,8 @@ def predict_functionals(
         return _predict_watched(model, model.watched, asked, latent, extra_noise, variance)
     if variance == "honest" and joint:
         raise ValueError("variance='honest' is for each functional alone, not for a joint prediction.")
-    if not isinstance(model.target.transform, IdentityTarget) and (asked.counts > 1).any():
-        raise ValueError(
-            "the target is transformed, and the sum or average of a target is not that of its transform. Draw from the "
-            "joint distribution at the points with sample_y, and average the draws."
-        )
+    if not isinstance(model.target.transform, IdentityTarget):
+        _check_behind_transform(asked)
     kernel, (rows,) = lift(model.kernel, X=asked)
     assert isinstance(kernel, OnFunctionals)
     predictor = model.predictor.lifted(kernel.functionals)
@@ -58,6 +55,21 @@ def predict_functionals(
     found = predictor.marginals(rows, n_jobs)
     variances = found.variance if variance == "claimed" else predictor.honest_variance(rows, found)
     return PredictiveDistribution.of_marginals(found.mean, variances + noise, **unit)
+
+
+def _check_behind_transform(asked: Functionals) -> None:
+    """Refuse functionals that have no meaning, or another unit than the others, where the target is transformed."""
+    first = asked.starts[:-1]
+    if ((asked.counts > 1) | (asked.has_noise[first] & (asked.weights[first] != 1))).any():
+        raise ValueError(
+            "the target is transformed, and the sum, average or multiple of a target is not that of its transform. "
+            "Draw from the joint distribution at the points with sample_y, and average the draws."
+        )
+    if asked.is_point.any() and not asked.is_point.all():
+        raise ValueError(
+            "the target is transformed: values at points are in its unit, and derivatives and parts are those of the "
+            "transformed target. Predict the two one after the other."
+        )
 
 
 def _unit(model: FittedModel, asked: Functionals) -> dict[str, Any]:

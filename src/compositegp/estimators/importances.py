@@ -140,7 +140,8 @@ def _average_size(belief: PredictiveDistribution, left_out: float) -> Floats:
     if belief.covariance is None:
         uncertain = ((signs * belief.scale) ** 2).sum(axis=0) / count**2
     else:
-        uncertain = (signs * (belief.covariance @ signs)).sum(axis=0) * belief.output_scale**2 / count**2
+        sizes = signs * belief.output_scale
+        uncertain = (sizes * (belief.covariance @ sizes)).sum(axis=0) / count**2
     by_choice = left_out * np.abs(m).var(axis=0) / count
     return np.stack([np.abs(m).mean(axis=0), np.sqrt(np.maximum(uncertain, 0.0) + by_choice)])
 

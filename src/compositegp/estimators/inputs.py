@@ -77,6 +77,7 @@ def read_training(
     functionals = _read_observed(estimator, X, reset)
     if functionals is None:
         with _numbers_in("X"):
+            _check_no_times(X)
             points = _own(validate_data(estimator, X, reset=reset, dtype=np.float64, order="C"), X)
     else:
         points = functionals.centers
@@ -160,6 +161,10 @@ def _read_groups(groups: ArrayLike | None, count: int) -> npt.NDArray[Any] | Non
     if groups is None:
         return None
     labels = np.asarray(groups)
+    if labels.dtype == object and len({type(label) for label in labels.ravel().tolist()}) > 1:
+        # Labels of several kinds have no order: each becomes the number of its first row.
+        numbers: dict[Any, int] = {}
+        labels = np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()], dtype=np.intp)
     if labels.shape != (count,):
         raise ValueError(
             f"groups must have one label for each of the {count} rows of X; found an array of shape {labels.shape}."
@@ -177,6 +182,7 @@ def read_targets(y: ArrayLike) -> Floats:
     if np.ma.isMaskedArray(y):
         y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
     with _numbers_in("y"):
+        _check_no_times(y)
         values = check_array(
             y,
             ensure_2d=False,
@@ -196,11 +202,29 @@ def read_targets(y: ArrayLike) -> Floats:
     return np.ascontiguousarray(column_or_1d(values))
 
 
+def _check_no_times(values: Any) -> None:
+    """Refuse times, which would silently become nanoseconds."""
+    dtypes = getattr(values, "dtypes", getattr(values, "dtype", None))
+    kinds = [str(one) for one in np.ravel(np.asarray(dtypes, dtype=object))]
+    times = [
+        kind for kind in kinds if kind.lower().startswith(("datetime", "timedelta", "period", "date", "duration"))
+    ]
+    if times:
+        raise TypeError(f"it has values of type {times[0]}")
+
+
 @contextmanager
 def _numbers_in(name: str) -> Iterator[None]:
-    """Say which argument has text where numbers should be, and what to do."""
+    """Say which argument has text, or times, where numbers should be, and what to do."""
     try:
         yield
+    except TypeError as error:
+        if "sparse" in str(error).lower():
+            raise
+        raise ValueError(
+            f"{name} must be an array of real numbers: {error}. Give times as numbers, such as hours since the first "
+            "one, and missing values as NaN."
+        ) from error
     except ValueError as error:
         if not str(error).startswith("could not convert string"):
             raise
@@ -233,4 +257,5 @@ def read_functionals(estimator: Any, X: Any) -> Functionals | None:
 def read_points(estimator: Any, X: Any) -> Floats:
     """Test points, with the columns that the estimator was fitted to."""
     with _numbers_in("X"):
+        _check_no_times(X)
         return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64, order="C"))

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from compositegp.backend import Floats, Indices, use_device
 from compositegp.composite import CONDITIONING_SIZE, SEGMENT_SIZE
 from compositegp.estimators import files
 from compositegp.estimators.fitted_model import FittedModel, new_noise
-from compositegp.estimators.fitting import choices_of, fit_model
+from compositegp.estimators.fitting import choices_of, fit_model, with_methods
 from compositegp.estimators.functional_prediction import predict_functionals
 from compositegp.estimators.held_out import ValidationReport
 from compositegp.estimators.importances import Importances, find_importances
@@ -52,6 +52,7 @@ from compositegp.validation import check_count, check_noise_variance, check_poin
 
 VARIANCES = ("claimed", "honest")
 _FEATURES = ("n_features_in_", "feature_names_in_")
+_VALIDATED = 100  # seeds of `validate` are from here on, so that its points are not those of calibration
 
 
 class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -171,6 +172,17 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.device = device
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a method in its short form, such as "nearest", becomes an object if one of its own is set.
+
+        Examples
+        --------
+        >>> CompositeGPRegressor().set_params(prediction__n_neighbors=128).prediction
+        Nearest(n_neighbors=128)
+        """
+        super().set_params(**with_methods(self, params))
+        return self
 
     def fit(
         self,
@@ -500,7 +512,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         scores = (found.draws + added - found.mean[:, None]) / np.sqrt(found.variance + noise)[:, None]
         return self.predict_distribution(X, latent=latent).of_normal_scores(scores)
 
-    def validate(self, *, random_state: int = 100) -> ValidationReport:
+    def validate(self, *, random_state: int = 0) -> ValidationReport:
         """How good predictions are, near the data and in gaps, from training data alone.
 
         Up to 2,500 training points are predicted without themselves and without their K nearest neighbors, for several
@@ -527,10 +539,11 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> report.table["skipped"]
         [0, 1, 8, 24, 64, 256]
         """
+        seed = check_count(random_state, "random_state", least=0)
         model = self._model_with_data("validate")
         with self._on_device():
             self._model = model = model.tuned(self.n_jobs)
-            return ValidationReport(model.held_out(self.n_jobs, int(random_state)))
+            return ValidationReport(model.held_out(self.n_jobs, _VALIDATED + seed))
 
     def predict_leave_one_out(self) -> PredictiveDistribution:
         """Predict every observation from all the others, in closed form: no model is fitted again.

@@ -5,17 +5,20 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for, warn_caller
+from compositegp.backend import Floats, Indices, blas_threads_for, warn_caller
 from compositegp.composite import Composite, Observations, factor_stacks, restrict
 from compositegp.estimators.fitted_model import FittedModel
 from compositegp.estimators.fitting import check_untransformed, choices_of, model_of
 from compositegp.estimators.inputs import Training
-from compositegp.functionals import Functionals, OnFunctionals, lift, matching_kernel
-from compositegp.learning import Average, FisherAverage, at_scale, default_kernel, estimate_block
+from compositegp.functionals import Functionals, OnFunctionals, lift, matching_kernel, plain_points
+from compositegp.learning import Average, FisherAverage, at_scale, default_kernel, estimate_block, single_kernel
 from compositegp.means import ordinary_least_squares, plugged_in
 from compositegp.posteriors import prior_of
 from compositegp.prediction import CompositeSum
+
+_TOGETHER = 32  # points that came one by one and are learned from together
 
 
 def begin(estimator: Any, training: Training, watch: Floats | Functionals | None) -> FittedModel:
@@ -74,34 +77,60 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
         )
         earlier = earlier[: len(model.X)]
     known = plugged_in(model.mean)
-    if average is not None and estimator.learning is not None:
-        if not average.estimate.known.any():  # no estimate so far: begin at the scale of this segment
-            given = default_kernel(training.X.shape[1]) if estimator.kernel is None else estimator.kernel
-            kernel = matching_kernel(at_scale(given, training.X, y - y.mean(axis=0)), kernel)
-        average = _averaged(estimator, average, Observations.of(kernel, known, X, y, noise, weights))
-        kernel = kernel.clone_with_theta(average.theta_or(kernel.theta, kernel.bounds))
     if model.watched is not None:
+        new = Observations.of(kernel, known, X, y, noise, weights)
+        kernel, average = _learned(estimator, model, new, (training.X, y))
         belief = model.watched if kernel is model.kernel else model.watched.under(kernel)
         belief = belief.take_in(Observations.of(kernel, model.mean, X, y, noise, weights))
         return replace(model, kernel=kernel, average=average, watched=belief, result=None)
-    _check_factorizes(Observations.of(kernel, known, X, y, noise, weights))
     n = len(earlier)
-    if model.noise_variance is not None or noise is not None:
-        noise = np.concatenate([_filled(model.noise_variance, n, 0.0), _filled(noise, len(X), 0.0)])
-    if model.weights is not None or weights is not None:
-        weights = np.concatenate([_filled(model.weights, n, 1.0), _filled(weights, len(X), 1.0)])
-    return replace(
+    segments = [*(model.own_segments if n else []), np.arange(n, n + len(X))]
+    after = replace(
         model,
-        kernel=kernel,
-        average=average,
         estimate=None,
         X=np.concatenate([earlier, X]),
         y=np.concatenate([model.y, y]),
-        noise_variance=noise,
-        weights=weights,
-        segments=[*(model.own_segments if n else []), np.arange(n, n + len(X))],
+        noise_variance=_joined(model.noise_variance, noise, n, len(X), 0.0),
+        weights=_joined(model.weights, weights, n, len(X), 1.0),
+        segments=segments if estimator.learning is None else _together(segments),
         result=None,
     )
+    assert after.segments is not None
+    rows = after.segments[-1]
+    some = [None if values is None else values[rows] for values in (after.noise_variance, after.weights)]
+    taught = Observations.of(kernel, known, after.X[rows], after.y[rows], *some)
+    kernel, average = _learned(estimator, model, taught, (plain_points(kernel, after.X), after.y))
+    _check_factorizes(taught.with_kernel(kernel))
+    return replace(after, kernel=kernel, average=average)
+
+
+def _together(segments: list[Indices]) -> list[Indices]:
+    """Segments of which the last is joined with the points that came one by one before it.
+
+    One point has no maximum likelihood estimate: points that come one by one wait until there are enough of them, or
+    until a larger segment comes, and are learned from together.
+    """
+    alone = next((count for count, part in enumerate(reversed(segments[:-1])) if len(part) > 1), len(segments) - 1)
+    if not alone or (len(segments[-1]) == 1 and alone + 1 < _TOGETHER):
+        return segments
+    return [*segments[: -alone - 1], np.concatenate(segments[-alone - 1 :])]
+
+
+def _learned(
+    estimator: Any, model: FittedModel, segment: Observations, seen: tuple[Floats, Floats]
+) -> tuple[Kernel, Average | None]:
+    """The kernel and the average after one more segment; `seen` are points and targets that a scale is taken from."""
+    kernel, average = segment.kernel, model.average
+    if average is None or estimator.learning is None:
+        return kernel, average
+    if not average.estimate.known.any():  # no estimate so far: begin at the scale of the data
+        X, y = seen
+        given = single_kernel(estimator.kernel)
+        given = default_kernel(X.shape[1]) if given is None else given
+        kernel = matching_kernel(at_scale(given, X, y - y.mean(axis=0)), kernel)
+    if len(segment.X) > 1 or model.watched is not None:  # a point that came alone waits for others
+        average = _averaged(estimator, average, segment.with_kernel(kernel))
+    return kernel.clone_with_theta(average.theta_or(kernel.theta, kernel.bounds)), average
 
 
 def _averaged(estimator: Any, average: Average, segment: Observations) -> Average:
@@ -136,5 +165,10 @@ def _check_factorizes(segment: Observations) -> None:
         list(factor_stacks(segment, Composite.full(len(segment.X))))
 
 
-def _filled(values: Floats | None, count: int, value: float) -> Floats:
-    return np.full(count, value) if values is None else values
+def _joined(before: Floats | None, after: Floats | None, n: int, m: int, value: float) -> Floats | None:
+    """Values of n rows and of m more, where either may have none and count as `value`; None if both have none."""
+    if before is None and after is None:
+        return None
+    return np.concatenate(
+        [np.full(count, value) if one is None else one for one, count in ((before, n), (after, m))]
+    )

@@ -43,7 +43,7 @@ from compositegp.storage import Fields, damaged, read_archive, write_archive
 from compositegp.validation import are_finite
 
 FORMAT, VERSION = "compositegp forecaster", 4
-_OF_THE_MACHINE = ("n_jobs", "verbose")  # parameters that are not part of a model
+_OF_THE_MACHINE = ("n_jobs",)  # parameters that are not part of a model
 _LONGEST_TEXT = 10_000  # characters of a text that is stored with a model
 _FEWEST_VALUES = 8  # that a model is learned from
 

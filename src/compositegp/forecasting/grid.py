@@ -113,7 +113,7 @@ class Grid:
 
 
 def on_grid(seen: Observed, timeline: Timeline, history: int) -> tuple[Grid, list[str]]:
-    """The latest `history` steps of a series, and a note if its times are not on the grid.
+    """The latest `history` steps of a series, and notes: of times off the grid, and of older values that are left out.
 
     Several observations of one step are averaged.
     """
@@ -128,6 +128,11 @@ def on_grid(seen: Observed, timeline: Timeline, history: int) -> tuple[Grid, lis
     first = max(int(steps[0]), int(steps[-1]) + 1 - history)
     rows = steps - first
     inside = rows >= 0
+    if not inside.all():
+        notes.append(
+            f"the series is learned from its latest {history:,} steps (history={history}): "
+            f"{int((~inside).sum()):,} older observation(s) are left out"
+        )
     size = int(steps[-1]) - first + 1
     table = np.column_stack([seen.values, seen.extra])[inside]
     found = np.full((size, table.shape[1]), np.nan)

@@ -12,6 +12,8 @@ from compositegp.functionals.functional_list import VALUE, Functionals, find_fun
 from compositegp.functionals.part_kernels import WHOLE
 from compositegp.validation import check_count, check_points, check_targets
 
+_MOST_POINTS = 10**6  # of a box
+
 
 def at(X: Any) -> Functionals:
     """The values f(x): what points alone mean.
@@ -193,6 +195,12 @@ def box(low: ArrayLike, high: ArrayLike, size: int = 8) -> tuple[Floats, Floats]
     if ends.ndim != 2 or not np.isfinite(ends).all() or (ends[0] > ends[1]).any():
         raise ValueError(f"low must not be above high, and both finite; found {low!r:.80} and {high!r:.80}.")
     nodes, shares = np.polynomial.legendre.leggauss(check_count(size, "size"))
+    wide_columns = int((ends[1] > ends[0]).sum())
+    if size**wide_columns > _MOST_POINTS:
+        raise ValueError(
+            f"size={size} points in each of {wide_columns} columns are {size**wide_columns:,} in all, more than "
+            f"{_MOST_POINTS:,}. Give a smaller size, a box that is wide in fewer columns, or points of your own."
+        )
     columns, weights = [], []
     for bottom, top in ends.T:
         wide = top > bottom
@@ -217,7 +225,10 @@ def _sets_of(sets: Any) -> list[Any]:
 def _column_number(base: Functionals, column: Any) -> int:
     if isinstance(column, str):
         if base.feature_names is None or column not in base.feature_names:
-            raise ValueError(f"column {column!r} is not among the columns of X, {base.feature_names}.")
+            known = (
+                "which has no names: give its number" if base.feature_names is None else list(base.feature_names)
+            )
+            raise ValueError(f"column {column!r} is not among the columns of X, {known}.")
         return base.feature_names.index(column)
     number = check_count(column, "column", least=0)
     if number >= base.n_columns:

@@ -53,6 +53,7 @@ def lift(kernel: Kernel, **given: Any) -> Lifted:
     """
     found = {name: find_functionals(points) for name, points in given.items()}
     named = [one for one in found.values() if one is not None]
+    _check_names(given)
     if not named and not isinstance(kernel, OnFunctionals):
         return Lifted(kernel, list(given.values()))
     table = _extended(kernel, named)
@@ -94,6 +95,21 @@ def plain_kernel(kernel: Kernel) -> Kernel:
 def plain_points(kernel: Kernel, X: Floats) -> Floats:
     """Points, and centers of functionals where the kernel is lifted: shape (n, d)."""
     return np.asarray(kernel.view(X)) if isinstance(kernel, OnFunctionals) else X
+
+
+def _check_names(given: dict[str, Any]) -> None:
+    """Refuse data frames whose columns have other names, or another order, than those of one before."""
+    first: tuple[str, list[Any]] | None = None
+    for name, points in given.items():
+        if isinstance(points, Functionals) or not hasattr(points, "columns"):
+            continue
+        columns = list(points.columns)
+        if first is not None and columns != first[1]:
+            raise ValueError(
+                f"{name} has the columns {columns}, but {first[0]} has {first[1]}. "
+                "Give the same ones in the same order."
+            )
+        first = first or (name, columns)
 
 
 def _extended(kernel: Kernel, named: list[Functionals]) -> Functionals:

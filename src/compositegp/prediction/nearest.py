@@ -19,6 +19,7 @@ from compositegp.posteriors import (
     Gaps,
     Marginals,
     NearestPredictor,
+    Neighborhood,
     Neighbors,
     Precision,
     Surrounded,
@@ -34,6 +35,7 @@ from compositegp.prediction.composite_sum import Factors
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
+    FEWEST_POINTS,
     NeighborhoodTuning,
     calibrate,
     calibrate_by,
@@ -152,7 +154,7 @@ class Nearest(PredictionMethod):
         estimate = fitted.data.mean.coefficients
         if self.local_mean == "auto" and fitted.estimated_from_data and isinstance(estimate, Estimated):
             search = fitted.search.with_data(fitted.undetermined)
-            varies = varying_mean(search, estimate, min(neighbors.size, N_NEIGHBORS), n_jobs)
+            varies = varying_mean(search, min(neighbors.size, N_NEIGHBORS), n_jobs)
             if varies is not None:
                 tuning = replace(tuning, coefficients=varies[0], spread=varies[1])
         if self.calibration is None:
@@ -161,9 +163,9 @@ class Nearest(PredictionMethod):
         return replace(tuning, calibration=calibrate(search, neighbors, heavy_tails, n_jobs, gaps))
 
     def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
-        """Errors of the exact Gaussian process; with few observations they are the Gaussian's."""
+        """Errors of the exact Gaussian process; with fewer than 100 observations they are the Gaussian's."""
         n = len(fitted.data.X)
-        if self.calibration is None or n <= N_NEIGHBORS or self.n_neighbors != "auto":
+        if self.calibration is None or n < FEWEST_POINTS or self.n_neighbors != "auto":
             return None
         predictor = ExactPredictor(self, fitted)
         search = fitted.search.with_data(predictor.data)
@@ -246,6 +248,11 @@ class ExactPredictor(Predictor):
         return Composite.full(len(self.data.X))
 
     @property
+    def is_calibrated(self) -> bool:
+        """Whether errors are not as the Gaussian says."""
+        return self._calibration is not None
+
+    @property
     def precision(self) -> Precision:
         """The inverse of the covariance of all the data."""
         return Precision.of(self.data, self._factors.one_block(self._whole))
@@ -261,10 +268,12 @@ class ExactPredictor(Predictor):
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
         """Predict each point; groups do not matter to an exact Gaussian process."""
         found = exact_marginals(self.data, self._factors.one_block(self._whole), Z)
-        if self._calibration is None:
-            return found
+        return Surrounded(*found, self.surroundings(Z, n_jobs)) if self.is_calibrated else found
+
+    def surroundings(self, Z: Floats, n_jobs: int | None) -> Neighborhood:
+        """What the observations around test points say about errors there."""
         near = self._fitted.search.nearest(Z, min(len(self.data.X), max(WINDOWS)), n_jobs)
-        return Surrounded(*found, self._cached_precision.around(near, n_jobs))
+        return self._cached_precision.around(near, n_jobs)
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
         """Means alone, which need no solve."""

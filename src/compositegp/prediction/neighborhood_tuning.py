@@ -31,6 +31,8 @@ from compositegp.validation import are_finite, check_count
 
 NUMBERS = (64, 96, 128, 192, 256, 384, 512, 1024)
 """Numbers of neighbors that are tried."""
+FEWEST_POINTS = 100
+"""With fewer training points than this the Gaussian is kept."""
 _LOSS = 0.0005  # expected loss of log score, in nats, against 1,024 neighbors, up to which fewer are enough
 _STEP = 16  # of which the number of neighbors is a multiple
 _WORTH_MORE = 0.02  # expected gain of log score, in nats, from which more than 512 neighbors are used
@@ -43,7 +45,6 @@ _SHARE = (
     4  # one training point in this many is predicted, at most, but at least `_ENOUGH`: with few data a fit is quick
 )
 _ENOUGH = 300  # training points predicted near the data in any case
-_FEWEST_POINTS = 100  # with fewer training points than this the Gaussian is kept
 _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned at a larger distance too
 _FAR_WEIGHT = 1 / 6  # in more columns, of errors farther from the data than a new row will be
 _BLOCKS = 100  # neighborhoods by which the spread of the mean's coefficients is learned
@@ -208,9 +209,7 @@ def neighbor_curve(search: NearestPredictor, n_jobs: int | None, *, spread: bool
     return NeighborCurve(counts, np.array(skips), np.maximum(np.array(losses), 0.0), few and spread)
 
 
-def varying_mean(
-    search: NearestPredictor, estimate: Estimated, size: int, n_jobs: int | None
-) -> tuple[Floats, Floats] | None:
+def varying_mean(search: NearestPredictor, size: int, n_jobs: int | None) -> tuple[Floats, Floats] | None:
     """Mean and covariance of the coefficients of neighborhoods; None where they are the same everywhere."""
     rows = _chosen(len(search.data.X), _BLOCKS, 1)
     normal = normal_equations(search.data, search.around(rows, 0, Neighbors(size), n_jobs), n_jobs=n_jobs)
@@ -236,7 +235,7 @@ def calibrate(
 
     With `gaps`, each is predicted without the observations that its gap hides.
     """
-    if len(search.data.X) < _FEWEST_POINTS:
+    if len(search.data.X) < FEWEST_POINTS:
         return None
     parts = [] if gaps is None else gap_predictions(search, gaps, neighbors.at_most(_GAP_NEIGHBORS), n_jobs)
     parts = parts or held_out_predictions(search, neighbors, n_jobs, most=_MOST_HELD)
@@ -415,7 +414,7 @@ def gap_predictions(
     neighbors = neighbors.at_most(n // 2)
     chosen = _chosen(n, min(_GAP_POINTS, max(_ENOUGH, n // _SHARE)), seed)
     kept, skipped, sets = around_in_gaps(search, gaps, chosen, neighbors, n_jobs)
-    if len(kept) < _FEWEST_POINTS:
+    if len(kept) < FEWEST_POINTS:
         return []
     rows = chosen[kept]
     (predicted,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)

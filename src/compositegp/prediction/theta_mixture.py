@@ -2,6 +2,7 @@
 
 from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -16,6 +17,7 @@ from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.prediction.method import Predictor
 from compositegp.prediction.nearest import ExactPredictor, Nearest
 from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
+from compositegp.predictive import Family
 
 MOST_OBSERVATIONS = 500
 """Up to this many observations ``theta_uncertainty="auto"`` mixes. With more the effect is small."""
@@ -114,8 +116,14 @@ class ThetaMixture(Predictor):
         found = [exact_marginals(member.data, member.factored, Z) for member in members]
         weights = np.array([member.weight for member in members])
         mean, deviations = _mean_and_deviations(weights, [one.mean for one in found])
-        variance = weights @ np.array([one.variance for one in found])
-        return Marginals(mean, variance + weights @ (deviations**2).mean(axis=2))
+        variance = weights @ np.array([one.variance for one in found]) + weights @ (deviations**2).mean(axis=2)
+        if not self._plug_in.is_calibrated:
+            return Marginals(mean, variance)
+        return Surrounded(mean, variance, self._plug_in.surroundings(Z, n_jobs))
+
+    def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
+        """Factors and family by what was learned of errors at training points, under the learned θ."""
+        return self._plug_in.spread(Z, found, noise)
 
     def joint(self, Z: Floats) -> Belief:
         """The covariance of the mixture: Σ w_i (C_i + (m_i − mean) (m_i − mean)ᵀ)."""

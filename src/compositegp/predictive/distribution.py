@@ -42,7 +42,7 @@ class PredictiveDistribution:
     covariance : array of shape (M, M) or None
         Joint covariance on the model's scale, for a family of scale one; None where each point was predicted alone. The
         outputs share it, up to `output_scale`.
-    output_scale : array of shape () or (t,)
+    output_scale : array of shape () or (t,), or of shape (M, t) where outputs differ from point to point
 
     Examples
     --------
@@ -75,18 +75,20 @@ class PredictiveDistribution:
         """Joint predictions from a belief about the latent values and the variances of independent noise, (M,).
 
         `factors`, shape (M, 1) or (M, t), multiply the standard deviations. Joint draws need one family for all the
-        points, and factors that the outputs share: those are geometric means.
+        points.
         """
         covariance = belief.covariance.copy()
         add_to_diagonal(covariance, noise)
-        shared = np.ones(len(covariance))
+        shared, sizes = np.ones(len(covariance)), output_scale
         if np.ndim(factors):
             shared = np.exp(np.log(factors).mean(axis=1))
             covariance *= np.outer(shared, shared)
-        scale = _spread(np.sqrt(belief.variance + noise) * shared, belief.mean, output_scale)
+            if np.shape(factors)[1] > 1:
+                sizes = output_scale * np.asarray(factors) / shared[:, None]
+        scale = _spread(np.sqrt(belief.variance + noise) * shared, belief.mean, sizes)
         location = offset + output_scale * belief.mean
         together = (family or Normal()).shared()
-        return cls(location, scale, transform, together, covariance, output_scale)
+        return cls(location, scale, transform, together, covariance, sizes)
 
     @classmethod
     def of_marginals(
@@ -147,15 +149,17 @@ class PredictiveDistribution:
         """Means (M,) and joint covariance (M, M); for t outputs (M, t) and (M, M, t)."""
         joint = self._joint() * np.ravel(self.family.std)[0] ** 2
         slope = self.transform.slope(self.location, self.scale)
+        sizes = np.broadcast_to(self.output_scale, self.location.shape)
         if slope is not None:  # covariances are only scaled
-            sizes = np.broadcast_to(np.asarray(slope * self.output_scale) ** 2, self.location.shape[1:])
-            return self.mean, np.asarray(joint[..., None] * sizes if sizes.ndim else joint * sizes)
-        if self.location.ndim == 1:
-            return self.transform.covariance(self.location, np.asarray(self.output_scale**2 * joint))
-        scales = np.broadcast_to(self.output_scale, self.location.shape[1])
+            sizes = slope * sizes
+            if sizes.ndim == 1:
+                return self.mean, joint * np.outer(sizes, sizes)
+            return self.mean, joint[..., None] * sizes[:, None] * sizes
+        if sizes.ndim == 1:
+            return self.transform.covariance(self.location, joint * np.outer(sizes, sizes))
         found = [
-            self.transform.covariance(column, size**2 * joint)
-            for column, size in zip(self.location.T, scales, strict=True)
+            self.transform.covariance(column, joint * np.outer(size, size))
+            for column, size in zip(self.location.T, sizes.T, strict=True)
         ]
         means, covariances = zip(*found, strict=True)
         return np.stack(means, axis=-1), np.stack(covariances, axis=-1)
@@ -257,6 +261,7 @@ class PredictiveDistribution:
             scale=self.scale[chosen],
             family=self.family.take(chosen),
             covariance=covariance,
+            output_scale=self.output_scale[chosen] if np.ndim(self.output_scale) == 2 else self.output_scale,
         )
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,7 @@ class MapModel:
             self.time_unit,
         )
 
-    def validate(self, *, random_state: int = 100) -> ValidationReport:
+    def validate(self, *, random_state: int = 0) -> ValidationReport:
         """How good predictions are, near the data and in gaps: see `CompositeGPRegressor.validate`.
 
         Distances are in length scales; `length_scales` tells how long these are.
@@ -123,10 +123,6 @@ class MapModel:
     def length_scales(self) -> dict[str, str]:
         """How long a length scale of the kernel is, with its unit, by the names of directions."""
         return length_scales(self.regressor, self.sphere, self.has_time, self.latitude, self.time_unit)
-
-    def with_notes(self, *notes: str) -> "MapModel":
-        """The model with further notes."""
-        return replace(self, notes=(*self.notes, *notes))
 
 
 def _kind(sphere: bool, has_time: bool, time_unit: str) -> str:
