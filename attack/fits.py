@@ -7,7 +7,7 @@ import numpy as np
 from attack.cases import Budget, Ended, ended, is_sound
 from attack.figures import Figures
 from attack.problems import exact, tame, wild
-from compositegp import CompositeGPRegressor
+from compositegp import CompositeGPRegressor, Nearest
 
 _METHODS = ("nearest", "composite", "fitc", "pitc", "bcm", "rbcm", "gpoe", "grbcm")
 _SAME = 1e-7  # of the data's spread, where the condition leaves that many digits
@@ -30,7 +30,8 @@ def _beside_exact(rng: np.random.Generator) -> Ended:
     problem = tame(rng)
     method = str(rng.choice(["nearest", "composite", "bcm"]))
     known = exact(problem)
-    model = CompositeGPRegressor(problem.kernel, learning=None, prediction=method)
+    prediction = Nearest(calibration=None) if method == "nearest" else method
+    model = CompositeGPRegressor(problem.kernel, learning=None, prediction=prediction)
 
     def call() -> Any:
         model.fit(problem.X, problem.y, noise_variance=problem.noise_variance)

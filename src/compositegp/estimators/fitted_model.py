@@ -17,7 +17,7 @@ from compositegp.kernels import noise_variance
 from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief, Gaps
-from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, over_theta
+from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, ThetaMixture, mixes_theta, over_theta
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 _KEPT = ("own_segments", "composite", "data", "_fitted_terms")  # computed; tuning changes none of them
@@ -122,8 +122,11 @@ class FittedModel:
         """The prediction method at work on the data."""
         fitted = self._fitted_terms
         found = self.prediction.bind(fitted) if self.tuning is None else self.prediction.bind(fitted, self.tuning)
-        learned = self.average is not None and bool(self.average.estimate.known.any())
-        return over_theta(found, fitted) if learned else found
+        return over_theta(found, fitted) if self._is_learned else found
+
+    @property
+    def _is_learned(self) -> bool:
+        return self.average is not None and bool(self.average.estimate.known.any())
 
     @cached_property
     def _fitted_terms(self) -> FittedTerms:
@@ -134,12 +137,19 @@ class FittedModel:
         if self.tuning is not None or self.watched is not None or not len(self.X):
             return self
         heavy_tails = isinstance(self.target.transform, IdentityTarget)
-        options: dict[str, Any] = {} if gaps is None else {"gaps": gaps}
-        found = self.prediction.tune(self._fitted_terms, heavy_tails=heavy_tails, n_jobs=n_jobs, **options)
+        options: dict[str, Any] = {"heavy_tails": heavy_tails, "n_jobs": n_jobs}
+        mixture = self.predictor if self._is_learned and mixes_theta(self.prediction, len(self.X)) else None
+        if isinstance(mixture, ThetaMixture):
+            found = mixture.tune(**options)
+        else:
+            options |= {} if gaps is None else {"gaps": gaps}
+            found = self.prediction.tune(self._fitted_terms, **options)
         if found is None:
             return self
         tuned = replace(self, tuning=found)
         vars(tuned).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
+        if isinstance(mixture, ThetaMixture):
+            vars(tuned)["predictor"] = mixture.tuned(found)
         return tuned
 
     def score(self, kernel: Kernel, n_jobs: int | None) -> Score:

@@ -184,7 +184,7 @@ def _check_determined(mean: MeanModel, X: Floats, *, learns: bool) -> None:
     remedy = "Give mean='constant', or a Basis with a prior_covariance."
     if q > 1 and q >= n:
         raise ValueError(f"mean has {q} unknown coefficients, and there are only {n} observations. {remedy}")
-    if learns and q > _SHARE_OF_COEFFICIENTS * n:
+    if learns and q > max(1, _SHARE_OF_COEFFICIENTS * n):
         warn_caller(
             f"mean has {q} unknown coefficients for {n} observations. The kernel is learned from what they leave of "
             f"the data, so that error bars are too small, by some {100 * (1 - np.sqrt(1 - q / n)):.0f} %. {remedy}",

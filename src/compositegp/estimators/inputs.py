@@ -17,6 +17,9 @@ from compositegp.posteriors import Gaps
 from compositegp.validation import check_noise_variance
 
 
+_NO_NUMBERS = ("Timestamp", "Timedelta", "Period", "datetime", "NAType", "it has values of type")  # in messages
+
+
 class Training(NamedTuple):
     """Training data with every target observed.
 
@@ -219,7 +222,7 @@ def _numbers_in(name: str) -> Iterator[None]:
     try:
         yield
     except TypeError as error:
-        if "sparse" in str(error).lower():
+        if not any(name in str(error) for name in _NO_NUMBERS):
             raise
         raise ValueError(
             f"{name} must be an array of real numbers: {error}. Give times as numbers, such as hours since the first "

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -54,12 +55,15 @@ _MOST_ROUNDS = 4
 _MATTERS = 0.001  # log likelihood a point that a further round has to promise, on average, to be worth its time
 
 
+Report: TypeAlias = Callable[[float, float, str], None]
+
+
 def compare_kernels(
     candidates: Mapping[str, Kernel],
     problem: LearningProblem,
     scale: DataScale | None,
     prior_spread: float | None = None,
-    report: Callable[[float, float, str], None] = lambda done, total, text: None,
+    report: Report = lambda done, total, text: None,
 ) -> KernelComparison:
     """Compare kernels by their composite likelihood over the same terms: see `choose_kernel`.
 
@@ -81,66 +85,110 @@ def compare_kernels(
     """
     began = time.perf_counter()
     whole, problem = problem, _halved(problem)
-    source = problem.terms
-    count = min(len(source), max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / source.mean_size)))
-    start = problem.data.kernel
+    count = min(len(problem.terms), max(_FEWEST_BLOCKS, math.ceil(_SECOND_POINTS / problem.terms.mean_size)))
     quick, fewer = _first_round(problem, count)
-    terms = FixedTerms(quick, fewer, start)
-    first = _Candidate("", start, start.theta, problem.coefficients, terms)
-    if scale is not None and prior_spread is not None:
-        first.prior = LogScalePrior(starting_kernel(start, scale).theta, prior_spread)
-    if scale is not None:
-        few = FixedTerms(quick, min(fewer, _START_BLOCKS), start)
-        first.theta = refined(
-            start, first.theta, first.likelihood(few, first.theta), partial(first.likelihood, few)
-        )
-    first.climb(terms, _FIRST_EVALUATIONS)
-    if first.error is not None:
-        raise first.error
-    terms, few = (FixedTerms(quick, some, first.at_optimum) for some in (fewer, min(fewer, _START_BLOCKS)))
-    learned: list[Kernel] = [first.at_optimum]
-    racing: list[_Candidate] = []
-    for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
-        report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
-        where = terms if is_sum(given) else few
-        best = max((one.log_likelihood for one in racing), default=-np.inf)
-        part = max((one.log_likelihood for one in racing if is_part_of(one.kernel, given)), default=np.inf)
-        single = max((one.log_likelihood for one in racing if not is_sum(one.kernel)), default=-np.inf)
-        far = part < single - _FAR * terms.n_points and not terms.is_cheap
-        candidate = _Candidate(name, given, given.theta, first.coefficients, where)
-        candidate.begin(scale, prior_spread, learned, 1 if far else _TRIED_STARTS, best, part)
-        candidate.climb(terms, _HARDLY if far else _EVALUATIONS, behind=best)
-        racing.append(candidate)
-        if candidate.error is None:
-            learned.append(candidate.at_optimum)
+    first = _learned_first(quick, fewer, scale, prior_spread)
+    nearness = first.at_optimum
+    terms, few = (FixedTerms(quick, some, nearness) for some in (fewer, min(fewer, _START_BLOCKS)))
+    racing = _all_compared(candidates, first, terms, few, scale, prior_spread, report)
     left: list[_Candidate] = []
     if quick is not problem or fewer < count:
         racing, left = _select(racing, _FIRST_KEPT, _CLEARLY_WORSE)
         racing, out = _promising(racing)
         left += out
         if len(racing) > 1 or any(one.last_gain > 0 for one in racing):
-            terms, best = FixedTerms(problem, count, first.at_optimum), -np.inf
-            for number, candidate in enumerate(racing):
-                report(number, len(racing), f"{candidate.name}, {round(terms.n_points)} points")
-                candidate.climb(terms, _EVALUATIONS, behind=best)
-                best = max(best, candidate.log_likelihood)
+            terms = FixedTerms(problem, count, nearness)
+            _climb_on(racing, terms, _EVALUATIONS, report, cut_short=True)
+    racing, out = _further_rounds(racing, terms, problem, whole, nearness, report)
+    winner = _winner(racing)
+    rows = sorted([*racing, *left, *out], key=lambda one: (one is not winner, -one.terms.count, -one.difference))
+    seconds = time.perf_counter() - began
+    return KernelComparison(tuple(one.row(one is winner) for one in rows), nearness, seconds)
+
+
+def _learned_first(
+    problem: LearningProblem, count: int, scale: DataScale | None, prior_spread: float | None
+) -> "_Candidate":
+    """The kernel of the problem, learned roughly on some blocks: conditioning sets are found in its length scales."""
+    start = problem.data.kernel
+    terms = FixedTerms(problem, count, start)
+    first = _Candidate("", start, start.theta, problem.coefficients, terms)
+    if scale is not None:
+        if prior_spread is not None:
+            first.prior = LogScalePrior(starting_kernel(start, scale).theta, prior_spread)
+        likelihood = partial(first.likelihood, FixedTerms(problem, min(count, _START_BLOCKS), start))
+        first.theta = refined(start, first.theta, likelihood(first.theta), likelihood)
+    first.climb(terms, _FIRST_EVALUATIONS)
+    if first.error is not None:
+        raise first.error
+    return first
+
+
+def _all_compared(
+    candidates: Mapping[str, Kernel],
+    first: "_Candidate",
+    terms: "FixedTerms",
+    few: "FixedTerms",
+    scale: DataScale | None,
+    prior_spread: float | None,
+    report: Report,
+) -> list["_Candidate"]:
+    """All the candidates on the same terms, each from where those before it ended: the simplest first, sums last.
+
+    Starts are chosen by `few` terms, but of sums, which have several maxima, by all.
+    """
+    learned: list[Kernel] = [first.at_optimum]
+    racing: list[_Candidate] = []
+    for name, given in sorted(candidates.items(), key=lambda item: len(item[1].theta)):
+        report(len(racing), len(candidates), f"{name}, {round(terms.n_points)} points")
+        best = max((one.log_likelihood for one in racing), default=-np.inf)
+        part = max((one.log_likelihood for one in racing if is_part_of(one.kernel, given)), default=np.inf)
+        single = max((one.log_likelihood for one in racing if not is_sum(one.kernel)), default=-np.inf)
+        far = part < single - _FAR * terms.n_points and not terms.is_cheap
+        candidate = _Candidate(name, given, given.theta, first.coefficients, terms if is_sum(given) else few)
+        candidate.begin(scale, prior_spread, learned, 1 if far else _TRIED_STARTS, best, part)
+        candidate.climb(terms, _HARDLY if far else _EVALUATIONS, behind=best)
+        racing.append(candidate)
+        if candidate.error is None:
+            learned.append(candidate.at_optimum)
+    return racing
+
+
+def _climb_on(
+    racing: list["_Candidate"], terms: "FixedTerms", most: int, report: Report, *, cut_short: bool = False
+) -> None:
+    """Go on with every candidate on some terms; cut short, one that will not reach the best so far is given up."""
+    best = -np.inf
+    for number, candidate in enumerate(racing):
+        report(number, len(racing), f"{candidate.name}, {round(terms.n_points)} points")
+        candidate.climb(terms, most, behind=best)
+        if cut_short:
+            best = max(best, candidate.log_likelihood)
+
+
+def _further_rounds(
+    racing: list["_Candidate"],
+    terms: "FixedTerms",
+    problem: LearningProblem,
+    whole: LearningProblem,
+    nearness: Kernel,
+    report: Report,
+) -> tuple[list["_Candidate"], list["_Candidate"]]:
+    """The candidates that are left after rounds on twice as many points each, and those that dropped out."""
+    out: list[_Candidate] = []
+    source, count = problem.terms, terms.count
     for _ in range(_MOST_ROUNDS):
-        racing, out = _select(racing, _KEPT, _WORSE)
-        left += out
+        racing, worse = _select(racing, _KEPT, _WORSE)
+        out += worse
         more = terms.n_points < _MOST_POINTS and (count < len(source) or source is not whole.terms)
         if len(_promising(racing)[0]) == 1 or not (more or any(one.last_gain > 0 for one in racing)):
             break
         if more:
             source = whole.terms
             count = min(math.ceil(2 * terms.n_points / source.mean_size), len(source))
-            terms = FixedTerms(whole, count, first.at_optimum)
-        for number, candidate in enumerate(racing):
-            report(number, len(racing), f"{candidate.name}, {round(terms.n_points)} points")
-            candidate.climb(terms, _MORE_EVALUATIONS)
-    winner = _winner(racing)
-    rows = sorted([*racing, *left], key=lambda one: (one is not winner, -one.terms.count, -one.difference))
-    seconds = time.perf_counter() - began
-    return KernelComparison(tuple(one.row(one is winner) for one in rows), first.at_optimum, seconds)
+            terms = FixedTerms(whole, count, nearness)
+        _climb_on(racing, terms, _MORE_EVALUATIONS, report)
+    return racing, out
 
 
 def _first_round(problem: LearningProblem, count: int) -> tuple[LearningProblem, int]:

@@ -14,7 +14,7 @@ from compositegp.prediction.neighborhood_tuning import (
     spread_of,
 )
 from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
-from compositegp.prediction.theta_mixture import ThetaMixture, over_theta
+from compositegp.prediction.theta_mixture import ThetaMixture, mixes_theta, over_theta
 
 __all__ = [
     "SHORT_FORMS",
@@ -31,6 +31,7 @@ __all__ = [
     "as_prediction_method",
     "chosen_neighbors",
     "functional_spread",
+    "mixes_theta",
     "over_theta",
     "spread_of",
 ]

@@ -143,7 +143,7 @@ class Nearest(PredictionMethod):
         Neighbors are the nearest alone where `spread` is False.
         """
         n = len(fitted.data.X)
-        if self._is_exact(n):
+        if self.is_exact(n):
             return self._tune_exact(fitted, heavy_tails, n_jobs)
         curve = neighbor_curve(fitted.search, n_jobs, spread=spread) if self.n_neighbors == "auto" else None
         if curve is not None:
@@ -174,7 +174,7 @@ class Nearest(PredictionMethod):
 
     def predicts_in_gaps(self, n_samples: int) -> bool:
         """Whether there are more observations than an exact Gaussian process takes."""
-        return not self._is_exact(n_samples) and n_samples > MOST_EXACT
+        return not self.is_exact(n_samples) and n_samples > MOST_EXACT
 
     def held_out_crps(
         self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
@@ -197,7 +197,7 @@ class Nearest(PredictionMethod):
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data."""
-        if self._is_exact(len(fitted.data.X)):
+        if self.is_exact(len(fitted.data.X)):
             return ExactPredictor(self, fitted, tuning)
         tuning = self.tune(fitted, heavy_tails=True, n_jobs=None) if tuning is None else tuning
         assert isinstance(tuning, NeighborhoodTuning)
@@ -221,7 +221,8 @@ class Nearest(PredictionMethod):
             return None
         return mean_that_varies(estimate, tuning.coefficients, tuning.spread, outputs)
 
-    def _is_exact(self, n_samples: int) -> bool:
+    def is_exact(self, n_samples: int) -> bool:
+        """Whether that many observations are all one term."""
         return n_samples <= (MOST_EXACT if self.n_neighbors == "auto" else int(self.n_neighbors))
 
 
@@ -303,6 +304,14 @@ class ExactPredictor(Predictor):
         if len(self.data.X) <= N_NEIGHBORS:
             return held_out_predictions(search, Neighbors(len(self.data.X) - 1), n_jobs, seed=seed)
         return exact_held_out_predictions(self._cached_precision, search, n_jobs, seed=seed)
+
+    def left_out_surroundings(self, n_jobs: int | None) -> HeldOutPart:
+        """Every training point predicted from all the others, with what the observations around it say of errors."""
+        n = len(self.data.X)
+        rows, search = np.arange(n), self._fitted.search.with_data(self.data)
+        sets = search.around(rows, 0, Neighbors(min(n - 1, max(WINDOWS))), n_jobs)[:, ::-1]
+        (found,) = self._cached_precision.without(rows, sets, (0,), n_jobs)
+        return HeldOutPart(rows, 0, search.distances(rows, sets[:, 0]), found)
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from all the others, from one factorisation."""

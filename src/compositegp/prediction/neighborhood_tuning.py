@@ -242,15 +242,20 @@ def calibrate(
     return calibrate_by(search.data, parts, heavy_tails)
 
 
-def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool) -> Calibration:
-    """Learn scale and tails of errors from training points that were predicted at several distances."""
+def calibrate_by(
+    data: Observations, parts: list[HeldOutPart], heavy_tails: bool, noise_of_all: Floats | None = None
+) -> Calibration:
+    """Learn scale and tails of errors from training points that were predicted at several distances.
+
+    Their noise is that of the data, or the variances (n,) given for all of them.
+    """
     errors, rhos, deltas, scales, distances, weights = [], [], [], [], [], []
     for rows, skip, _, found in parts:
         # Of holes of `skip` observations there are no more than n / skip that do not overlap: errors are no more.
         weight = min(1.0, len(data.X) / (max(skip, 1) * len(rows)))
         if skip and data.X.shape[1] > _FEW_COLUMNS:
             weight *= _FAR_WEIGHT
-        noise = _noise(data, rows)
+        noise = _noise(data, rows) if noise_of_all is None else noise_of_all[rows]
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
         variance = np.maximum(found.variance + noise, 1e-12 * total)
         rho, delta = ratios(variance, total, found.surroundings)

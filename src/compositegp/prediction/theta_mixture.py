@@ -14,8 +14,9 @@ from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
 from compositegp.posteriors import Belief, Marginals, Surrounded, exact_belief, exact_marginals, leave_one_out
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
-from compositegp.prediction.method import Predictor
+from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import ExactPredictor, Nearest
+from compositegp.prediction.neighborhood_tuning import FEWEST_POINTS, NeighborhoodTuning, calibrate_by
 from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
 from compositegp.predictive import Family
 
@@ -50,13 +51,16 @@ def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
     >>> type(over_theta(Nearest(theta_uncertainty=False).bind(fitted), fitted)).__name__
     'ExactPredictor'
     """
-    method = predictor.method
-    if not isinstance(predictor, ExactPredictor) or not isinstance(method, Nearest):
+    if not isinstance(predictor, ExactPredictor) or not mixes_theta(predictor.method, len(fitted.data.X)):
         return predictor
-    wanted = method.theta_uncertainty
-    if wanted == "auto":
-        wanted = len(fitted.data.X) <= MOST_OBSERVATIONS
-    return ThetaMixture(predictor, fitted) if wanted else predictor
+    return ThetaMixture(predictor, fitted)
+
+
+def mixes_theta(method: PredictionMethod, n: int) -> bool:
+    """Whether predictions from n observations, from which θ was learned, are averaged over θ."""
+    if not isinstance(method, Nearest) or not method.is_exact(n):
+        return False
+    return n <= MOST_OBSERVATIONS if method.theta_uncertainty == "auto" else bool(method.theta_uncertainty)
 
 
 class ThetaMixture(Predictor):
@@ -76,6 +80,7 @@ class ThetaMixture(Predictor):
     def __init__(self, plug_in: ExactPredictor, fitted: FittedTerms) -> None:
         self.method = plug_in.method
         self._plug_in = plug_in
+        self._fitted = fitted
         self._data = fitted.undetermined
 
     @cached_property
@@ -91,6 +96,30 @@ class ThetaMixture(Predictor):
             with blas_threads_for(len(self._data.X)):
                 self._cached[name] = weighted_kernels(self._data)
         return self._cached[name]
+
+    def tune(self, *, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
+        """Learn how large errors are from every observation predicted from all the others; None with few of them.
+
+        What the neighborhoods say of errors is said under the learned θ, as where test points are predicted.
+        """
+        method, n = self._plug_in.method, len(self._data.X)
+        if method.calibration is None or method.n_neighbors != "auto" or n < FEWEST_POINTS:
+            return None
+        if not self.members:
+            assert isinstance(method, Nearest)
+            return method.tune(self._fitted, heavy_tails=heavy_tails, n_jobs=n_jobs)
+        predicted, noise = self.left_out(n_jobs)
+        part = self._plug_in.left_out_surroundings(n_jobs)
+        found = Surrounded(predicted.mean, predicted.variance, part.predicted.surroundings)
+        calibration = calibrate_by(self._plug_in.data, [part._replace(predicted=found)], heavy_tails, noise)
+        return NeighborhoodTuning(n, calibration=calibration)
+
+    def tuned(self, tuning: NeighborhoodTuning) -> "ThetaMixture":
+        """The same mixture, with what was learned of its errors."""
+        found = copy(self)
+        found._plug_in = ExactPredictor(self._plug_in.method, self._fitted, tuning)
+        found._cached = self._cached
+        return found
 
     def lifted(self, functionals: Functionals) -> "ThetaMixture":
         """The same values of θ, each with its model lifted to functionals."""
@@ -122,7 +151,7 @@ class ThetaMixture(Predictor):
         return Surrounded(mean, variance, self._plug_in.surroundings(Z, n_jobs))
 
     def spread(self, Z: Floats, found: Any, noise: Floats) -> tuple[Any, Family]:
-        """Factors and family by what was learned of errors at training points, under the learned θ."""
+        """Factors and family by what was learned of errors at training points."""
         return self._plug_in.spread(Z, found, noise)
 
     def joint(self, Z: Floats) -> Belief:
