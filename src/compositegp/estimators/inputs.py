@@ -16,7 +16,6 @@ from compositegp.functionals import Functionals, find_functionals
 from compositegp.posteriors import Gaps
 from compositegp.validation import check_noise_variance
 
-
 _NO_NUMBERS = ("Timestamp", "Timedelta", "Period", "datetime", "NAType", "it has values of type")  # in messages
 
 

@@ -27,7 +27,8 @@ _WARM_POINTS = 8192  # the same, where learning begins at values that were learn
 _FIRST_BLOCKS = 8  # the first round reads at least this many blocks
 _GROWTH = 8.0  # a round reads at most this many times as much as the one before
 _PROBES = 64  # random vectors, over all blocks, for the Fisher information of a step
-_LAST_PROBES = 256  # random vectors, over all blocks, for the standard errors that are reported
+LAST_PROBES = 256
+"""Random vectors, over all blocks, for the standard errors that are reported."""
 _ROUGH_GAIN = 0.05  # a round stops when a step promises less log likelihood than this for each parameter,
 _ROUGH_SHARE = 0.5  # or less than this share of what the errors of θ are expected to cost, tr(H⁻¹ J) / 2,
 _ROUGH_MOST = 2.5  # which counts as no more than `nats` a point, or than this in all
@@ -160,10 +161,10 @@ class CompositeLikelihood(LearningMethod):
         else:
             gain = _CHEAP_GAIN if is_cheap(reading) else _LAST_GAIN
             optimum = _maximize(problem, reading, count, theta, coefficients, gain, optimum)
-            last = _likelihood(problem, reading, optimum.theta, optimum.coefficients, _LAST_PROBES)
+            last = score_at(problem, reading, optimum.theta, optimum.coefficients, LAST_PROBES)
             final = optimum._replace(score=last)
         coefficients, _ = least_squares_step(final)
-        found = _estimate(final._replace(coefficients=coefficients), count)
+        found = estimate_at(final._replace(coefficients=coefficients), count)
         if not problem.terms.conditioned:
             found = replace(found, theta_information=sandwich_information(final.score))
         problem.found(found)
@@ -202,7 +203,7 @@ def _maximize(
 ) -> Optimum:
     def report(optimum: Optimum) -> None:
         if not quiet:
-            problem.found(_estimate(optimum, count))
+            problem.found(estimate_at(optimum, count))
 
     return maximize(
         lambda theta, coefficients: _posterior(problem, reading, theta, coefficients, _PROBES),
@@ -222,7 +223,7 @@ def _most_likely(
     """The most likely of an optimum and of those that random starts, and then starts close to the best, lead to."""
     best = _best_of(problem, reading, count, first, _random_starts(problem, reading, restarts))
     best = _best_of(problem, reading, count, best, _starts_aside(best)) if restarts else best
-    problem.found(_estimate(best, count))
+    problem.found(estimate_at(best, count))
     return best
 
 
@@ -270,7 +271,7 @@ def _random_starts(problem: LearningProblem, reading: SegmentReading, count: int
     def likelihood(theta: Floats) -> float:
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # of targets near the ends of double precision
-                found = _likelihood(problem, reading, theta, problem.coefficients, 0)
+                found = score_at(problem, reading, theta, problem.coefficients, 0)
         except LinAlgError:
             return -np.inf
         return found.log_likelihood if np.isfinite(found.gradient).all() else -np.inf
@@ -281,17 +282,19 @@ def _random_starts(problem: LearningProblem, reading: SegmentReading, count: int
 def _posterior(
     problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
-    found = _likelihood(problem, reading, theta, coefficients, probes)
+    found = score_at(problem, reading, theta, coefficients, probes)
     return found if problem.prior is None else problem.prior.applied(found, theta)
 
 
-def _likelihood(
+def score_at(
     problem: LearningProblem, reading: SegmentReading, theta: Floats, coefficients: Floats, probes: int
 ) -> Score:
+    """Score of the terms at θ, without a prior."""
     return problem.score(reading, at_theta(problem.data.kernel, theta), coefficients, probes)
 
 
-def _estimate(optimum: Optimum, count: int) -> Estimate:
+def estimate_at(optimum: Optimum, count: int) -> Estimate:
+    """The estimate that an optimum over `count` segments is."""
     return Estimate(
         optimum.theta,
         optimum.score.fisher,

@@ -8,7 +8,7 @@ from numpy.linalg import LinAlgError
 
 from compositegp.backend import Floats
 from compositegp.composite import Score
-from compositegp.learning.composite_likelihood import _LAST_PROBES, _estimate, _likelihood
+from compositegp.learning.composite_likelihood import LAST_PROBES, estimate_at, score_at
 from compositegp.learning.fisher_scoring import Optimum
 from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import LearningProblem
@@ -84,5 +84,5 @@ class CustomOptimizer(LearningMethod):
             )
         theta = np.clip(theta, bounds[:, 0], bounds[:, 1])
         _, best = profile(theta)
-        last = _likelihood(problem, reading, theta, best, _LAST_PROBES)
-        problem.found(_estimate(Optimum(theta, best, last, True), len(problem.terms)))
+        last = score_at(problem, reading, theta, best, LAST_PROBES)
+        problem.found(estimate_at(Optimum(theta, best, last, True), len(problem.terms)))

@@ -4,9 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
 from compositegp.backend import Floats, spread_rows
-from compositegp.learning.starting_values import data_scale, starting_kernel
-
-_SAMPLE = 2**17  # points, at most, by which the scale of data is found
+from compositegp.learning.starting_values import SAMPLE, data_scale, starting_kernel
 
 
 def default_kernel(n_columns: int) -> Kernel:
@@ -19,5 +17,5 @@ def at_scale(kernel: Kernel, X: Floats, residuals: Floats) -> Kernel:
     """A kernel with hyper-parameters of the scale of some data; as it is where the data do not vary."""
     if not np.ptp(residuals, axis=0).any():
         return kernel
-    some = [spread_rows(len(X), _SAMPLE)]
+    some = [spread_rows(len(X), SAMPLE)]
     return starting_kernel(kernel, data_scale(X, residuals.reshape(len(X), -1), some))

@@ -19,7 +19,7 @@ from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import Reporter
 from compositegp.learning.result import LearningResult
 from compositegp.learning.segment_reader import LocalSegments, SegmentSource
-from compositegp.learning.starting_values import data_scale
+from compositegp.learning.starting_values import DEFAULT_BOUNDS, data_scale
 from compositegp.means import ordinary_least_squares
 from compositegp.progress import ProgressBar
 from compositegp.validation import check_kernel
@@ -27,7 +27,6 @@ from compositegp.validation import check_kernel
 AUTO = "auto"
 """The value of an estimator's `kernel` that asks for a comparison of `kernel_family`."""
 
-_DEFAULT_BOUNDS = (1e-5, 1e5)  # scikit-learn's
 _LARGEST_AMPLITUDE = 1e3  # times the target's variance
 _FEWEST_OBSERVATIONS = 50  # with fewer the default kernel is taken
 _POINTS_A_PARAMETER = 20  # sums of the family are compared where there are at least as many observations
@@ -59,7 +58,7 @@ def kernel_family(n_columns: int, variance: float | None = None) -> dict[str, Ke
     1**2 * RBF(length_scale=1) + WhiteKernel(noise_level=1)
     """
     length_scale: Any = np.ones(n_columns) if n_columns > 1 else 1.0
-    bounds = _DEFAULT_BOUNDS if variance is None else (_DEFAULT_BOUNDS[0] * variance, _LARGEST_AMPLITUDE * variance)
+    bounds = DEFAULT_BOUNDS if variance is None else (DEFAULT_BOUNDS[0] * variance, _LARGEST_AMPLITUDE * variance)
 
     def amplitude() -> Kernel:
         return ConstantKernel(1.0 if variance is None else variance, bounds)

@@ -8,9 +8,11 @@ from compositegp.backend import Booleans, Floats, Indices, spread_rows
 from compositegp.kernels import DataScale, typical_values, with_finite_bounds
 from compositegp.validation import LARGEST_TARGET
 
-_DEFAULT_BOUNDS = (1e-5, 1e5)  # scikit-learn's
+DEFAULT_BOUNDS = (1e-5, 1e5)
+"""scikit-learn's bounds on a hyper-parameter."""
 _SHORTER = (1.0, 1 / 4, 1 / 16, 1 / 64)  # length scales to try, as parts of the data's
-_SAMPLE = 2**17  # points, at most, by which the spread of columns is found
+SAMPLE = 2**17
+"""Points, at most, by which the spread of columns is found."""
 _HARDLY_VARIES = (
     1e-3  # a column whose spread in segments is less than this part of its whole spread is constant there
 )
@@ -54,7 +56,7 @@ def data_scale(X: Floats, residuals: Floats, segments: list[Indices]) -> DataSca
             f"y is constant (all values are {residuals.ravel()[0]:g} after subtraction of the mean): there is no "
             "covariance to learn. Check the target column."
         )
-    whole = X[spread_rows(len(X), _SAMPLE)].std(axis=0)
+    whole = X[spread_rows(len(X), SAMPLE)].std(axis=0)
     varies = spreads > _HARDLY_VARIES * whole
     return DataScale(np.where(varies, spreads, np.where(whole > 0, whole, 1.0)), variance or overall)
 
@@ -88,7 +90,7 @@ def starting_kernel(kernel: Kernel, scale: DataScale) -> Kernel:
         if isinstance(bounds, str):  # "fixed"
             continue
         limits = np.asarray(bounds, dtype=np.float64).reshape(-1, 2)
-        if (limits == _DEFAULT_BOUNDS).all():
+        if (limits == DEFAULT_BOUNDS).all():
             limits = np.reshape(value, (-1, 1)) * limits
             changed[f"{name}_bounds"] = tuple(limits[0]) if len(limits) == 1 else limits
         value = np.clip(value, *limits.T)
