@@ -115,9 +115,9 @@ def main() -> None:
         title = "# Small public tables on which nothing was chosen\n\n"
         command = f"python benchmarks/small_tables.py --write {arguments.write}"
         told = (
-            "the default estimator, the same before calibration, and scikit-learn's exact Gaussian process; five folds, "
-            "all rows of which are scored. Of 250 rows 50 % are inside an interval to ± 3 points by chance. The log "
-            "score is the negative log density: smaller is better."
+            "the default estimator, the same before calibration, and scikit-learn's exact Gaussian process; five "
+            "folds, all of whose rows are scored. Of 250 rows 50 % are inside an interval to ± 3 points by chance. "
+            "The log score is the negative log density: smaller is better."
         )
         arguments.write.write_text(
             title + f"Printed by `{command}`, in one run: {told}\n\n" + "\n".join(lines) + "\n"

@@ -101,6 +101,16 @@ class TestCalibrated:
         mixture = model.set_params(prediction=Nearest(calibration=None)).predict_distribution(Z)
         assert (found.scale / mixture.scale).std() > 0.1
 
+    @pytest.mark.parametrize("n", [250, 600])
+    def test_leave_one_out_predictions_are_calibrated_too(self, n):
+        X, y, _, _ = self.drawn(lambda rng, x: (0.05 + 0.04 * x**2) * rng.normal(size=len(x)), 5, n=n)
+        model = CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel()).fit(X, y)
+        found = model.predict_leave_one_out()
+        plain = model.set_params(prediction=Nearest(calibration=None)).predict_leave_one_out()
+        np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-9)
+        assert plain.coverage(y, 0.5) > 0.6
+        np.testing.assert_allclose(found.coverage(y, [0.5, 0.8, 0.95]), [0.5, 0.8, 0.95], rtol=0, atol=0.06)
+
     def test_fewer_than_a_hundred_are_not_calibrated(self):
         X, y, _, _ = self.drawn(lambda rng, x: rng.standard_t(2.5, len(x)), 4, n=99)
         assert CompositeGPRegressor(1.0 * RBF(1.0) + WhiteKernel()).fit(X, y).calibration_ is None

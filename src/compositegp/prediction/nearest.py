@@ -316,7 +316,13 @@ class ExactPredictor(Predictor):
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from all the others, from one factorisation."""
         data = self._undetermined
-        return leave_one_out(data, Factors(data).one_block(self._whole)), data.noise
+        return self.surrounded(leave_one_out(data, Factors(data).one_block(self._whole)), n_jobs), data.noise
+
+    def surrounded(self, left_out: Marginals, n_jobs: int | None) -> Marginals | Surrounded:
+        """Predictions of all training points with what is around each, where that says how large errors are."""
+        if not self.is_calibrated:
+            return left_out
+        return Surrounded(*left_out, self.left_out_surroundings(n_jobs).predicted.surroundings)
 
 
 class NeighborhoodPredictor(Predictor):

@@ -201,7 +201,8 @@ class ThetaMixture(Predictor):
         mean = (weights[..., None] * means).sum(axis=0)
         spread = ((means - mean) ** 2).mean(axis=2)
         variance = (weights * (variances + spread)).sum(axis=0)
-        return Marginals(mean.reshape(-1, *self._data.outputs), variance), (weights * noises).sum(axis=0)
+        alone = Marginals(mean.reshape(-1, *self._data.outputs), variance)
+        return self._plug_in.surrounded(alone, n_jobs), (weights * noises).sum(axis=0)
 
     def noise_variance(self, kernel: Kernel, Z: Floats) -> Floats:
         """The mean of the noise variances under every θ."""
