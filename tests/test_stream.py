@@ -208,6 +208,14 @@ def test_a_value_that_the_scale_does_not_have_costs_no_other_row(tmp_path, trans
     assert_same_forecast(CompositeGPForecaster.load(path), fitted.update(new.drop(new.index[2])))
 
 
+def test_rows_between_the_time_steps_are_counted(model, tmp_path):
+    late = values(4, PERIODS)
+    late.index = late.index + pd.Timedelta("20min")
+    done = run(model, write(tmp_path / "new.csv", late))
+    assert "rows: 4 taken in" in done.stderr
+    assert "4 of the rows are between the time steps of the model, which has one every 01:00:00" in done.stderr
+
+
 def test_a_row_that_is_cut_off_is_refused(model):
     stamp = values(1, PERIODS).index[0]
     done = run(model, text=f"time,heat,value\n{stamp},99\n{stamp},99,\n")

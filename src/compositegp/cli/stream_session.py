@@ -73,7 +73,7 @@ class StreamSession:
         self._waiting: list[Row] = []
         self._latest = _latest_row(model, names, path)
         self._latest_step = self._step(in_utc(pd.DatetimeIndex([model.last_]))[0])  # that has a value
-        self._n_taken = self._n_known = self._n_refused = 0
+        self._n_taken = self._n_known = self._n_refused = self._n_off_grid = 0
         self._n_known_here = 0  # rows at the beginning of this file that the model has
         self._is_past_known = False
         self._first_reason = ""
@@ -108,6 +108,12 @@ class StreamSession:
         note(
             f"rows: {self._n_taken} taken in, {self._n_known} known already, {self._n_refused} refused{nothing_new}"
         )
+        if self._n_off_grid:
+            step = _in_words(self._model.timeline_.step)
+            note(
+                f"{self._n_off_grid} of the rows are between the time steps of the model, which has one every {step}: "
+                "they are taken at the nearest step"
+            )
         if self._n_refused and not self._n_taken and not self._n_known:
             raise CommandError(
                 f"none of {self._n_refused} row(s) could be taken in. The first was refused: {self._first_reason}."
@@ -149,6 +155,7 @@ class StreamSession:
         if not self._is_past_known and self._n_known_here:
             note(f"the model has {self._n_known_here} of the rows already")
         self._is_past_known, self._latest = True, row.stamp
+        self._n_off_grid += bool(self._model.timeline_.are_off_grid(pd.DatetimeIndex([row.stamp]))[0])
         self._waiting.append(row)
 
     def _is_late(self, row: Row) -> bool:

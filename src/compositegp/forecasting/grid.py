@@ -15,7 +15,6 @@ _MOST_LAGS = 672  # known values that a forecast is made from
 _DAY = pd.Timedelta(days=1)
 _SUB_DAILY = 1.5  # values a day, above which there are several
 _HISTORIES = (0.25, 1.0, 3.0)  # days over which the history of a column is averaged
-_OFF_GRID = 0.01  # steps by which a time may differ from its step before it is noted
 
 
 class Rhythm(NamedTuple):
@@ -117,14 +116,10 @@ def on_grid(seen: Observed, timeline: Timeline, history: int) -> tuple[Grid, lis
 
     Several observations of one step are averaged.
     """
-    places = timeline.places(seen.stamps)
-    steps = np.round(places).astype(np.int64)
-    off = np.abs(places - steps)
-    notes = []
-    if (off > _OFF_GRID).any():
-        notes.append(
-            f"{int((off > _OFF_GRID).sum())} times are not on the grid of the step and are taken at the nearest step"
-        )
+    steps = np.round(timeline.places(seen.stamps)).astype(np.int64)
+    notes, n_off = [], int(timeline.are_off_grid(seen.stamps).sum())
+    if n_off:
+        notes.append(f"{n_off} times are not on the grid of the step and are taken at the nearest step")
     first = max(int(steps[0]), int(steps[-1]) + 1 - history)
     rows = steps - first
     inside = rows >= 0

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from compositegp.backend import Floats, Indices
+from compositegp.backend import Booleans, Floats, Indices
 from compositegp.forecasting.local_times import in_utc, in_zone
 
 _COMMON = 0.3  # a time difference that is this part of all differences is the step of the series
+_OFF_GRID = 0.01  # steps by which a time may differ from its step before it is noted
 _MONTH = pd.Timedelta(days=365.25 / 12)
 _LONGEST_GAP_STEPS, _LONGEST_GAP = 1000, pd.Timedelta(days=30)  # the longer is how far ahead an observation may be
 
@@ -147,6 +148,18 @@ class Timeline:
                 f"the times have no time zone, and those of the series are in {self.zone}. Give them theirs by "
                 "tz_localize."
             )
+
+    def are_off_grid(self, stamps: pd.DatetimeIndex) -> Booleans:
+        """Which time stamps differ from the nearest step by more than a hundredth of one.
+
+        Examples
+        --------
+        >>> stamps = pd.date_range("2024", periods=3, freq="h", tz="UTC")
+        >>> Timeline.of(stamps, None).are_off_grid(stamps[:1] + pd.Timedelta("20min"))
+        array([ True])
+        """
+        places = self.places(stamps)
+        return np.asarray(np.abs(places - np.round(places)) > _OFF_GRID)
 
     def rows_at(self, places: Floats, stamps: pd.DatetimeIndex) -> Indices:
         """Rows of time stamps in UTC (n,) that are nearest to some steps, within half of one: shape (m,); −1 is none.
