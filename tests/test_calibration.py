@@ -326,6 +326,14 @@ def test_errors_of_the_exact_gaussian_process_are_calibrated(rng):
     np.testing.assert_allclose(model.predict(X[test]), found.mean, rtol=0, atol=1e-9)  # with no variance on the way
 
 
+@pytest.mark.parametrize("n", [120, 600, 3000])
+@pytest.mark.filterwarnings("ignore:There is a constant target")
+def test_a_constant_target_needs_no_calibration(n, rng):
+    model = CompositeGPRegressor().fit(rng.uniform(0, 10, size=(n, 1)), np.ones(n))
+    assert np.isfinite(model.predict([[1.0], [50.0]], return_std=True)).all()
+    assert model.calibration_.is_gaussian
+
+
 def test_in_many_columns_neighbors_are_shared_where_that_costs_little(rng):
     X = rng.uniform(size=(3000, 6))
     y = np.sin(3 * X).sum(axis=1) + 0.3 * rng.normal(size=3000)

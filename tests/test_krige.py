@@ -10,13 +10,14 @@ import pytest
 import xarray as xr
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from compositegp import CompositeGPRegressor, OnColumns, OnSphere
+from compositegp import CompositeGPRegressor, Nearest, OnColumns, OnSphere
 from compositegp.cli.app import main
 from compositegp.kernels import gram
 from compositegp.spatial import krige, learn_stations, open_raster, read_station_file, write_raster
 
 FIXED = {"length_scale_bounds": "fixed"}
 PLANE = ConstantKernel(1.0, "fixed") * Matern(2.0, nu=1.5, **FIXED) + WhiteKernel(0.05, "fixed")
+GAUSSIAN = Nearest(calibration=None)
 GLOBE = ConstantKernel(1.0, "fixed") * OnSphere(Matern(900.0, nu=1.5, **FIXED)) + WhiteKernel(0.05, "fixed")
 
 
@@ -53,7 +54,7 @@ def cells(field):
 
 class TestPredictions:
     def test_points_are_ordinary_kriging(self, stations):
-        field = krige(stations, target="zinc", grid=(1.0, 2.0), kernel=PLANE, latent=True)
+        field = krige(stations, target="zinc", grid=(1.0, 2.0), kernel=PLANE, prediction=GAUSSIAN, latent=True)
         np.testing.assert_array_equal(field["x"], np.arange(0.0, 11.0))
         np.testing.assert_array_equal(field["y"], np.arange(0.0, 11.0, 2.0))
         X, Z = stations[["x", "y"]].to_numpy(), cells(field)
@@ -74,6 +75,7 @@ class TestPredictions:
             grid=grid,
             covariates=["soil"],
             kernel=kernel,
+            prediction=GAUSSIAN,
             noise_variance="error",
             latent=True,
         )
@@ -86,7 +88,7 @@ class TestPredictions:
 
     def test_cells_are_block_kriging(self, stations):
         """Averages over cells, against averages over many points by dense algebra."""
-        field = krige(stations, target="zinc", grid=2.5, kernel=PLANE, support="cell")
+        field = krige(stations, target="zinc", grid=2.5, kernel=PLANE, prediction=GAUSSIAN, support="cell")
         X, Z = stations[["x", "y"]].to_numpy(), cells(field)
         steps = 2.5 * (np.arange(30) + 0.5) / 30 - 1.25
         fine = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
@@ -103,7 +105,7 @@ class TestPredictions:
             )
             assert field["mean"].to_numpy().ravel()[number] == pytest.approx(mean[0], abs=5e-3)
             assert field["std"].to_numpy().ravel()[number] ** 2 == pytest.approx(variance[0], rel=0.02)
-        points = krige(stations, target="zinc", grid=2.5, kernel=PLANE, latent=True)
+        points = krige(stations, target="zinc", grid=2.5, kernel=PLANE, prediction=GAUSSIAN, latent=True)
         assert bool((field["std"] < points["std"]).mean() > 0.95)
 
     def test_cells_of_several_sizes_are_refused(self, stations):

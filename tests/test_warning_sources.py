@@ -40,7 +40,7 @@ def through_fit_of_a_column(X, y):
 
 
 def through_partial_fit(X, y):
-    CompositeGPRegressor(1.0 * RBF() + WhiteKernel()).partial_fit(X[:1], y[:1])
+    CompositeGPRegressor(1.0 * RBF() + WhiteKernel()).partial_fit(X[:3], np.zeros(3))
 
 
 def through_predict(X, y):

@@ -58,6 +58,7 @@ _ALIKE = 0.05  # difference of such shares that does not matter
 _TO_THE_END = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-6}  # so that rounding leaves no trace
 _LARGEST = 1e6  # number that a calibration from a file may have
 _LARGEST_LOG_SCALE = 300.0  # so that factors are numbers
+_NO_ERROR = 1e-9  # largest size of standardized errors that say nothing
 _NORMAL_DF = 1e6  # degrees of freedom that stand for a normal distribution
 
 
@@ -129,6 +130,8 @@ class Calibration:
         weights : array of shape (m,), optional
             How much a prediction counts; by default all count alike.
         """
+        if not (np.abs(errors) > _NO_ERROR).any():  # of a constant target, say: no scale is small enough
+            return cls.gaussian()
         distances = np.unique(distance)
         knots, explained = _spread_knots(
             *np.array([(np.median(delta[own]), np.median(rho[own])) for own in distance == distances[:, None]]).T
