@@ -53,6 +53,7 @@ def test_standard_time_is_the_clock_of_a_fixed_offset(zone, standard):
     assert set(np.round(24 * local.saving, 9)) == ({0.0} if zone == "Asia/Tokyo" else {0.0, 1.0})
 
 
+@pytest.mark.skipif(pd.__version__ < "3", reason="pandas 2 knows of no summer time after 2037")
 def test_standard_time_in_far_years():
     stamps = pd.date_range("2300-01-01", periods=12, freq="30D", tz="UTC", unit="s")
     none = np.array([], dtype="datetime64[D]")

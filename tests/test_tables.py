@@ -57,7 +57,7 @@ class TestTextFormat:
         with open("t.csv", "w", newline="", encoding="utf-8") as file:
             written.to_csv(file, index=False, sep=separator, quoting=1)
         found = read_table("t.csv", TextFormat(separator, "."), text_columns=["a", "b"])
-        expected = written.replace("", np.nan)
+        expected = written.where(written != "", np.nan)
         pd.testing.assert_frame_equal(found, expected, check_dtype=False)
 
     @pytest.mark.parametrize(

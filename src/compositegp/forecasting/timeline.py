@@ -101,7 +101,8 @@ class Timeline:
         if self.unit == "time":
             unit = "us" if self.step.value % 1000 == 0 else "ns"  # nanoseconds count some three hundred years only
             counts = np.round(places * (self.step / pd.Timedelta(1, unit=unit))).astype(np.int64)
-            index = pd.DatetimeIndex(self.origin.as_unit(unit) + counts.astype(f"timedelta64[{unit}]"))
+            first = self.origin.tz_convert(None).to_datetime64().astype(f"datetime64[{unit}]")
+            index = pd.DatetimeIndex(first + counts.astype(f"timedelta64[{unit}]")).tz_localize("UTC")
             return index.tz_localize(None) if self.zone is None else index.tz_convert(self.zone)
         origin = self._local(pd.DatetimeIndex([self.origin]))[0].as_unit("us")
         if self.unit == "day":
