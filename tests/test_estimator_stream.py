@@ -168,6 +168,21 @@ def test_points_that_come_one_by_one_are_learned_from_together(unit, rng):
     np.testing.assert_allclose(model.kernel_.theta, together.kernel_.theta, rtol=0, atol=0.05)
 
 
+def test_what_was_learned_of_errors_of_few_points_is_outgrown(rng):
+    X = rng.uniform(0, 100, (3000, 1))
+    y = np.sin(X[:, 0]) + 0.2 * rng.standard_t(3, size=3000)
+    model = CompositeGPRegressor(1.0 * RBF() + WhiteKernel(), learning=None)
+    sizes = (120, 130, 200, 600, 3000)
+    found = []
+    for start, stop in zip((0, *sizes[:-1]), sizes, strict=True):
+        model.partial_fit(X[start:stop], y[start:stop]).predict([[50.0]], return_std=True)
+        found.append(model._model.tuning)
+    assert found[0] is found[1]  # hardly more
+    assert [one.n_neighbors for one in found[1:4]] == [120, 200, 600]
+    assert found[4].curve is not None
+    assert found[4].n_neighbors == model.neighbor_curve_.smallest()
+
+
 def test_a_refit_that_fails_leaves_the_model_as_it_was(data):
     X, y, Z = data
     model = CompositeGPRegressor(KERNEL, learning=None, target_transform="log").fit(X, y + 5)

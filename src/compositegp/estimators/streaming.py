@@ -94,6 +94,7 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
         weights=_joined(model.weights, weights, n, len(X), 1.0),
         segments=segments if estimator.learning is None else _together(segments),
         result=None,
+        tuning=None if model.prediction.outgrows(model.tuning, n + len(X)) else model.tuning,
     )
     assert after.segments is not None
     rows = after.segments[-1]

@@ -138,6 +138,10 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
+    def outgrows(self, tuning: Any, n_samples: int) -> bool:
+        """Whether what `tune` has learned from fewer observations is to be learned anew."""
+        return False
+
     def check_tuning(self, tuning: Any, n_functions: int, outputs: tuple[int, ...]) -> None:
         """Check what `tune` is said to have learned, when a file is read; a ValueError says what is wrong.
 

@@ -54,6 +54,7 @@ from compositegp.validation import check_count
 
 MOST_EXACT = 2048
 """Observations up to which ``n_neighbors="auto"`` is the exact Gaussian process: quicker than neighborhoods."""
+_OUTGROWN = 1.25  # times as many observations as errors were learned from, at which they are learned anew
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _MOST_JOINT = 8192  # observations in the one term of a joint prediction, at most
 _LOCAL_FREEDOM = (
@@ -171,6 +172,12 @@ class Nearest(PredictionMethod):
         search = fitted.search.with_data(predictor.data)
         parts = exact_held_out_predictions(predictor.precision, search, n_jobs, thinned=True)
         return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
+
+    def outgrows(self, tuning: Any, n_samples: int) -> bool:
+        """Whether an exact Gaussian process has become so much larger, or is one no more."""
+        if self.n_neighbors != "auto" or not isinstance(tuning, NeighborhoodTuning) or tuning.curve is not None:
+            return False
+        return not self.is_exact(n_samples) or n_samples > _OUTGROWN * tuning.n_neighbors
 
     def predicts_in_gaps(self, n_samples: int) -> bool:
         """Whether there are more observations than an exact Gaussian process takes."""
