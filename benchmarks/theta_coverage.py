@@ -2,7 +2,7 @@
 
 Data are drawn from a Gaussian process whose length scales are random (0.15 to 1.5 of the unit cube's diagonal), with
 noise that has a share of the variance; a share of 1 is pure noise. The model has the same kind of kernel and learns a
-length scale for each column, a variance, noise and a constant mean. One line is one kernel, number of columns, number
+length scale for each column, a variance, noise and a constant mean. Errors are not calibrated. One line is one kernel, number of columns, number
 of observations and share of noise, averaged over data sets.
 
     python benchmarks/theta_coverage.py --sets 200
@@ -67,11 +67,13 @@ def draw_wide(noise: float, seed: int, n: int = 120, d: int = 50) -> Case:
 
 def scores(case: Case, kernel: Any) -> np.ndarray:
     """Coverages and log score, then RMSE, of the learned θ alone and of the mixture: shape (2, 6)."""
-    model = CompositeGPRegressor(kernel, mean="constant", prediction=Nearest(theta_uncertainty=False))
+    model = CompositeGPRegressor(
+        kernel, mean="constant", prediction=Nearest(calibration=None, theta_uncertainty=False)
+    )
     model.fit(case.X, case.y)
     found = []
     for mixed in (False, True):
-        model.set_params(prediction=Nearest(theta_uncertainty=mixed))
+        model.set_params(prediction=Nearest(calibration=None, theta_uncertainty=mixed))
         prediction = model.predict_distribution(case.Z)
         rmse = np.sqrt(np.mean((prediction.mean - case.outcomes) ** 2))
         score = prediction.log_score(case.outcomes).mean()
