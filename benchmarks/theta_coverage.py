@@ -2,8 +2,8 @@
 
 Data are drawn from a Gaussian process whose length scales are random (0.15 to 1.5 of the unit cube's diagonal), with
 noise that has a share of the variance; a share of 1 is pure noise. The model has the same kind of kernel and learns a
-length scale for each column, a variance, noise and a constant mean. Errors are not calibrated. One line is one kernel, number of columns, number
-of observations and share of noise, averaged over data sets.
+length scale for each column, a variance, noise and a constant mean. Errors are not calibrated. One line is one kernel,
+number of columns, number of observations and share of noise, averaged over data sets.
 
     python benchmarks/theta_coverage.py --sets 200
     python benchmarks/theta_coverage.py --sets 20 --columns 5 --sizes 50
