@@ -18,6 +18,7 @@ from compositegp.analysis import Report, compare
 from compositegp.backend import Floats, Indices, use_device
 from compositegp.composite import CONDITIONING_SIZE, SEGMENT_SIZE
 from compositegp.estimators import files
+from compositegp.estimators.doubtful_targets import warn_of_doubtful_targets
 from compositegp.estimators.fitted_model import FittedModel, new_noise
 from compositegp.estimators.fitting import choices_of, fit_model, with_methods
 from compositegp.estimators.functional_prediction import predict_functionals
@@ -229,6 +230,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if watch is None:
                 model = model.tuned(self.n_jobs, gaps)
                 model.predictor.prepare()
+                warn_of_doubtful_targets(model)
             else:
                 model = keep_watch(model, watch)
         self._model = model

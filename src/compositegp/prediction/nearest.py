@@ -37,12 +37,12 @@ from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
     FEWEST_POINTS,
     NeighborhoodTuning,
-    calibrate,
-    calibrate_by,
     calibrated_crps,
     chosen_neighbors,
     exact_held_out_predictions,
     held_out_predictions,
+    learn_errors,
+    learn_errors_by,
     mean_that_varies,
     neighbor_curve,
     spread_of,
@@ -161,7 +161,7 @@ class Nearest(PredictionMethod):
         if self.calibration is None:
             return tuning
         search = fitted.search.with_data(self.local_data(fitted, tuning))
-        return replace(tuning, calibration=calibrate(search, neighbors, heavy_tails, n_jobs, gaps))
+        return replace(tuning, **learn_errors(search, neighbors, heavy_tails, n_jobs, gaps)._asdict())
 
     def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Errors of the exact Gaussian process; with fewer than 100 observations they are the Gaussian's."""
@@ -171,7 +171,7 @@ class Nearest(PredictionMethod):
         predictor = ExactPredictor(self, fitted)
         search = fitted.search.with_data(predictor.data)
         parts = exact_held_out_predictions(predictor.precision, search, n_jobs, thinned=True)
-        return NeighborhoodTuning(n, calibration=calibrate_by(predictor.data, parts, heavy_tails))
+        return NeighborhoodTuning(n, **learn_errors_by(predictor.data, parts, heavy_tails)._asdict())
 
     def outgrows(self, tuning: Any, n_samples: int) -> bool:
         """Whether an exact Gaussian process has become so much larger, or is one no more."""

@@ -25,6 +25,7 @@ from compositegp.posteriors import (
     predict_prefixes,
 )
 from compositegp.prediction.fitted_terms import HeldOutPart
+from compositegp.prediction.gross_errors import gross_errors
 from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
 from compositegp.validation import are_finite, check_count
@@ -136,6 +137,8 @@ class NeighborhoodTuning:
     spread : array of shape (q, q) or None
         Their covariance.
     calibration : Calibration or None
+    gross : int array or None
+        Observations whose targets the others contradict, of those by which errors were learned.
     """
 
     n_neighbors: int
@@ -144,6 +147,7 @@ class NeighborhoodTuning:
     coefficients: Floats | None = None
     spread: Floats | None = None
     calibration: Calibration | None = None
+    gross: Indices | None = None
 
     @property
     def neighbors(self) -> Neighbors:
@@ -162,6 +166,8 @@ class NeighborhoodTuning:
             raise ValueError(f"{self.n_far} far neighbors are not some of {self.n_neighbors}")
         if not isinstance(self.curve, NeighborCurve | None) or not isinstance(self.calibration, Calibration | None):
             raise ValueError("the curve or the calibration of a tuning is neither")
+        if not (self.gross is None or (isinstance(self.gross, np.ndarray) and self.gross.dtype.kind in "iu")):
+            raise ValueError("the gross errors of a tuning must be numbers of observations")
         coefficients, spread = self.coefficients, self.spread
         if coefficients is None and spread is None:
             return
@@ -228,18 +234,43 @@ def mean_that_varies(
     return as_mean(Basis(estimate.functions, np.asarray(coefficients).reshape(-1, *outputs), covariance))
 
 
-def calibrate(
+class LearnedErrors(NamedTuple):
+    """What errors of training points tell.
+
+    Attributes
+    ----------
+    calibration : Calibration or None
+        Scale and tails of the errors; None with too few points.
+    gross : int array
+        Observations whose targets the others contradict, the worst first.
+    """
+
+    calibration: Calibration | None
+    gross: Indices
+
+
+def learn_errors(
     search: NearestPredictor, neighbors: Neighbors, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
-) -> Calibration | None:
+) -> LearnedErrors:
     """Learn scale and tails of errors from training points, each predicted without itself and its K nearest.
 
     With `gaps`, each is predicted without the observations that its gap hides.
     """
     if len(search.data.X) < FEWEST_POINTS:
-        return None
+        return LearnedErrors(None, np.zeros(0, dtype=np.intp))
     parts = [] if gaps is None else gap_predictions(search, gaps, neighbors.at_most(_GAP_NEIGHBORS), n_jobs)
     parts = parts or held_out_predictions(search, neighbors, n_jobs, most=_MOST_HELD)
-    return calibrate_by(search.data, parts, heavy_tails)
+    return learn_errors_by(search.data, parts, heavy_tails)
+
+
+def learn_errors_by(
+    data: Observations, parts: list[HeldOutPart], heavy_tails: bool, noise_of_all: Floats | None = None
+) -> LearnedErrors:
+    """The same from training points that were predicted already, the nearest to the data first."""
+    near, noise = parts[0], _noise_at(data, parts[0].rows, noise_of_all)
+    errors = _standardized(data, near, near.predicted.variance + noise)
+    worst = gross_errors(errors, data.targets_of(near.rows).reshape(errors.shape))
+    return LearnedErrors(calibrate_by(data, parts, heavy_tails, noise_of_all), near.rows[worst])
 
 
 def calibrate_by(
@@ -250,17 +281,17 @@ def calibrate_by(
     Their noise is that of the data, or the variances (n,) given for all of them.
     """
     errors, rhos, deltas, scales, distances, weights = [], [], [], [], [], []
-    for rows, skip, _, found in parts:
+    for part in parts:
+        rows, skip, _, found = part
         # Of holes of `skip` observations there are no more than n / skip that do not overlap: errors are no more.
         weight = min(1.0, len(data.X) / (max(skip, 1) * len(rows)))
         if skip and data.X.shape[1] > _FEW_COLUMNS:
             weight *= _FAR_WEIGHT
-        noise = _noise(data, rows) if noise_of_all is None else noise_of_all[rows]
+        noise = _noise_at(data, rows, noise_of_all)
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
         variance = np.maximum(found.variance + noise, 1e-12 * total)
         rho, delta = ratios(variance, total, found.surroundings)
-        y = data.targets_of(rows)
-        z = (y - found.mean).reshape(len(rows), -1) / np.sqrt(variance)[:, None]
+        z = _standardized(data, part, variance)
         t = z.shape[1]
         errors.append(z.ravel())
         rhos.append(np.repeat(rho, t))
@@ -483,3 +514,13 @@ def _chosen(n: int, count: int, number: int) -> Indices:
 
 def _noise(data: Observations, rows: Indices) -> Floats:
     return data.take(rows).noise
+
+
+def _noise_at(data: Observations, rows: Indices, of_all: Floats | None) -> Floats:
+    return _noise(data, rows) if of_all is None else of_all[rows]
+
+
+def _standardized(data: Observations, part: HeldOutPart, variance: Floats) -> Floats:
+    """Errors of predictions over their standard deviations: shape (m, t)."""
+    errors = (data.targets_of(part.rows) - part.predicted.mean).reshape(len(part.rows), -1)
+    return np.asarray(errors / np.sqrt(variance)[:, None])

@@ -16,7 +16,7 @@ from compositegp.posteriors import Belief, Marginals, Surrounded, exact_belief, 
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import ExactPredictor, Nearest
-from compositegp.prediction.neighborhood_tuning import FEWEST_POINTS, NeighborhoodTuning, calibrate_by
+from compositegp.prediction.neighborhood_tuning import FEWEST_POINTS, NeighborhoodTuning, learn_errors_by
 from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
 from compositegp.predictive import Family
 
@@ -111,8 +111,8 @@ class ThetaMixture(Predictor):
         predicted, noise = self.left_out(n_jobs)
         part = self._plug_in.left_out_surroundings(n_jobs)
         found = Surrounded(predicted.mean, predicted.variance, part.predicted.surroundings)
-        calibration = calibrate_by(self._plug_in.data, [part._replace(predicted=found)], heavy_tails, noise)
-        return NeighborhoodTuning(n, calibration=calibration)
+        learned = learn_errors_by(self._plug_in.data, [part._replace(predicted=found)], heavy_tails, noise)
+        return NeighborhoodTuning(n, **learned._asdict())
 
     def tuned(self, tuning: NeighborhoodTuning) -> "ThetaMixture":
         """The same mixture, with what was learned of its errors."""
