@@ -54,7 +54,7 @@ def gross_errors(standardized: Floats, targets: Floats) -> Indices:
 def _in_usual_sizes(values: Floats) -> Floats:
     """The largest size in each row (m,), over what is usual; zeros where the usual size is zero."""
     usual = np.median(np.abs(values), axis=0) / _NORMAL_MEDIAN if len(values) else np.zeros(values.shape[1])
-    return np.abs(values / np.where(usual > 0, usual, np.inf)).max(axis=1, initial=0.0)
+    return np.asarray(np.abs(values / np.where(usual > 0, usual, np.inf)).max(axis=1, initial=0.0))
 
 
 def _are_few_and_most(gross: Booleans, sizes: Floats, share: float) -> bool:
