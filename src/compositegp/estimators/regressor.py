@@ -516,7 +516,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """How good predictions are, near the data and in gaps, from training data alone.
 
         Up to 2,500 training points are predicted without themselves and without their K nearest neighbors, for several
-        K, from one factorisation each. The hyper-parameters are those learned from all the data.
+        K, from one factorization each. The hyper-parameters are those learned from all the data.
 
         Parameters
         ----------

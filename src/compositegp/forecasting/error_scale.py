@@ -30,9 +30,7 @@ _FOLLOW_WHOLE = (0.5, 0.3, 0.0)
 # half of the past of ten series, given the first half: benchmarks/band_level.py.
 _LEVEL_SPAN = 28.0
 _FARTHEST_LEVEL = 1.0  # to which further errors take it: beyond, weeks would pass before it is back
-_ONE_ERROR = (
-    2.0  # information of one error about the logarithm of its scale: the weight of the Gaussian's own scale
-)
+_ONE_ERROR = 2.0  # information of one error about the log of its scale: the weight of the Gaussian's own scale
 _LOG_DF = (np.log(2.5), np.log(100.0))
 _FLOOR = 0.1  # added to mean squares of recent errors
 _LARGEST_SQUARE = 25.0  # of a calibrated error, as it teaches the level, and the largest mean square of a horizon

@@ -44,10 +44,7 @@ from compositegp.validation import are_finite, is_real
 _SMALLEST = 1e-12  # least variance of a prediction, over the prior's
 _KNOTS_APART = 0.05  # least distance of two knots, in δ
 _RIDGE = 8.0  # weight of the penalty; a quarter or four times of it changes held-out scores by 0.001 nats at most
-_LOG_DF = (
-    np.log(2.1),
-    np.log(200.0),
-)  # df from 2.1, so that a variance exists; above 200 it is a normal distribution
+_LOG_DF = (np.log(2.1), np.log(200.0))  # from 2.1, so that a variance exists; above 200 it is a normal distribution
 _PRIOR_LOG_DF = np.log(30.0)  # log df that the penalty pulls to
 _WORTH = 0.005  # least gain, in nats a prediction, for which the Gaussian is given up
 _WORTH_IN_ALL = 5.0  # least gain in nats over all the points
