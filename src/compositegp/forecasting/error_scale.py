@@ -5,9 +5,9 @@ By Gaussian theory z = error / √variance is standard normal. Here z ~ s · Stu
     log s = β · features,
 
 where the features are the step of the horizon, the hour of the day, the weekend, the time of year and the sizes of
-recent errors. β and df maximize the log score, less a ridge penalty that pulls toward the Gaussian. The first of β, the
-level of the scale, goes on learning from the errors of every further horizon, so that bands that have been too narrow
-or too wide for weeks do not stay so.
+recent errors. β and df maximize the log density, less a ridge penalty that pulls toward the Gaussian. The first of β,
+the level of the scale, goes on learning from the errors of every further horizon, so that bands that have been too
+narrow or too wide for weeks do not stay so.
 """
 
 from dataclasses import dataclass, replace
@@ -129,8 +129,8 @@ class ErrorScale:
     def followed(self, errors: Floats, situation: Situation, horizons: Indices, size: float) -> "ErrorScale":
         """The scale after further errors: its level has learned from one horizon after the other.
 
-        Each horizon moves the level by a step of natural gradient on its log score, within limits. So long averages of
-        the calibrated errors become those of their family: the idea of adaptive conformal inference.
+        Each horizon moves the level by a step of natural gradient on its log density, within limits. So long averages
+        of the calibrated errors become those of their family: the idea of adaptive conformal inference.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class ErrorScale:
         ends = np.flatnonzero(np.diff(horizons)) + 1
         for squares, rest in zip(np.split(errors**2, ends), np.split(others, ends), strict=True):
             now = np.minimum(squares * np.exp(-2 * _limited(rest + level)), _LARGEST_SQUARE)
-            slope = np.mean((df + 1) * now / (df + now)) - 1  # of the log score in the logarithm of the scale
+            slope = np.mean((df + 1) * now / (df + now)) - 1  # of the log density in the logarithm of the scale
             gain = 1 - np.exp(-len(squares) / (size * _LEVEL_SPAN))
             level += gain * slope * (df + 3) / (2 * df)  # over the information of one error
             level = min(max(level, low), high)

@@ -130,7 +130,8 @@ def choose_model(
     if len(transforms) > 1:
         scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
         notes.append(
-            f"scale of the target: {_name(best.candidate.transform)}, by the log scores of past forecasts ({scores})"
+            f"scale of the target: {_name(best.candidate.transform)}, by the mean log density of past forecasts "
+            f"(larger is better: {scores})"
         )
     stages = [_with_histories, _without_effects, *([] if task.is_whole else [_other_memories])]
     if search and task.clock_changes:

@@ -16,7 +16,7 @@ with three things that the neighborhood of a prediction says at no cost:
 
 a and b_w are linear between knots, one at the median δ of each distance at which training points were predicted, so
 that each distance is calibrated by its own errors. γ² is the scale of errors above the mean over that below it
-(`TwoPieceT`). The numbers maximize the log score, less a ridge penalty that pulls toward s = 1, a large df and γ = 1:
+(`TwoPieceT`). The numbers maximize the log density, less a ridge penalty that pulls toward s = 1, a large df and γ = 1:
 the Gaussian. It lets b_w fade from knot to knot with the share of the variance that the data explain. Where the numbers
 gain next to nothing, the Gaussian itself is kept.
 
