@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import digamma, gammaln
 
 from compositegp.backend import Floats, Indices
 from compositegp.forecasting.clock import Clock
-from compositegp.predictive import Family, Normal, NormalMixture, StudentT, scaled_t_log_density
+from compositegp.predictive import Family, Normal, NormalMixture, StudentT
 
 SPANS = (1.0, 7.0, 28.0)  # horizons over which recent errors are averaged
 # The penalty pulls the slopes on recent errors to these, and the rest to zero. Chosen among thirteen settings by the
@@ -234,3 +235,15 @@ def recent_squares(squares: Floats, counts: Floats, block: float, before: Floats
             now = now + gain * (np.minimum(square, _LARGEST_SQUARE) - now)
         found.append(now)
     return np.stack(found)
+
+
+def scaled_t_log_density(squares: Floats, log_scale: Floats, log_df: Floats) -> tuple[Floats, Floats, Floats]:
+    """Logarithm of the density of s · t(df) at z, given z², and its derivatives in log s and log df."""
+    df = np.exp(log_df)
+    r = squares * np.exp(-2 * log_scale) / df
+    share, log_tail = r / (1 + r), np.log1p(r)
+    value = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * (log_df + np.log(np.pi)) - log_scale
+    value = value - (df + 1) / 2 * log_tail
+    by_scale = (df + 1) * share - 1
+    by_df = 0.5 * (df * (digamma((df + 1) / 2) - digamma(df / 2) - log_tail) - 1 + (df + 1) * share)
+    return value, by_scale, by_df

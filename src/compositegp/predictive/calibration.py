@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import digamma, gammaln
 
 from compositegp.backend import Floats, blas_threads_for
 from compositegp.posteriors import WINDOWS, Neighborhood
@@ -323,15 +322,3 @@ def _hats(x: Floats, knots: Floats) -> Floats:
 
 def _centered(rho: Floats, rho_range: Floats) -> Floats:
     return np.asarray(np.clip(rho, rho_range[0], rho_range[1]) - rho_range[2])
-
-
-def scaled_t_log_density(squares: Floats, log_scale: Floats, log_df: Floats) -> tuple[Floats, Floats, Floats]:
-    """Logarithm of the density of s · t(df) at z, given z², and its derivatives in log s and log df."""
-    df = np.exp(log_df)
-    r = squares * np.exp(-2 * log_scale) / df
-    share, log_tail = r / (1 + r), np.log1p(r)
-    value = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * (log_df + np.log(np.pi)) - log_scale
-    value = value - (df + 1) / 2 * log_tail
-    by_scale = (df + 1) * share - 1
-    by_df = 0.5 * (df * (digamma((df + 1) / 2) - digamma(df / 2) - log_tail) - 1 + (df + 1) * share)
-    return value, by_scale, by_df
