@@ -209,6 +209,7 @@ def predict_prefixes(
         The observations to predict.
     skips : tuple of int
         Values of K, each less than n.
+    n_jobs : int, optional
 
     Returns
     -------
