@@ -95,7 +95,7 @@ class TestForecast:
         assert found["forecast"][0]["q0.025"] < found["forecast"][0]["q0.1"] < found["forecast"][0]["q0.5"]
         assert set(found) == {"forecast", "model", "notes", "cost", "files"}
         assert any(
-            "scale of the target: " in note and "by the log scores of past forecasts" in note
+            "scale of the target: " in note and "(log density, larger is better: " in note
             for note in found["notes"]
         )
         assert "\x1b" not in done.err  # no progress bars where there is no terminal

@@ -425,6 +425,12 @@ class TestImportances:
         np.testing.assert_allclose(found.slopes, [averages.mean()], rtol=0.05)
         np.testing.assert_allclose(found.standard_errors / found.spreads, [averages.std()], rtol=0.1)
 
+    @pytest.mark.parametrize("seed", [None, 1.5, -1])
+    def test_a_seed_that_is_none_is_refused(self, rng, seed):
+        X, y = field(25, rng)
+        with pytest.raises(ValueError, match="random_state must be a whole number of at least 0"):
+            fitted(X, y, kernel=RBF() + WhiteKernel(0.1)).importances(random_state=seed)
+
     def test_rough_kernels_have_differences(self, rng):
         X, y = field(200, rng)
         found = fitted(X, y, kernel=1.0 * Matern([1.0, 1.0], nu=0.5) + WhiteKernel(0.05)).importances()

@@ -55,6 +55,12 @@ class TestTimeline:
         assert list(timeline.places(index)[:4]) == [0.0, 1.0, 2.0, 5.0]
         assert list(timeline.stamps([0, 1])) == list(pd.to_datetime(["2024-03-01 05:00", "2024-03-01 05:15"]))
 
+    @pytest.mark.parametrize("horizon", [0, "-3"])
+    def test_a_horizon_of_months_has_a_step_at_least(self, horizon):
+        timeline = Timeline.of(pd.date_range("2024", periods=5, freq="MS", tz="UTC"), None)
+        with pytest.raises(ValueError, match=f"whole number of steps, at least one; found {int(horizon)}"):
+            timeline.steps(horizon)
+
     def test_durations_are_whole_steps(self):
         timeline = Timeline.of(pd.date_range("2024", periods=5, freq="h", tz="UTC"), None)
         assert timeline.steps("24h") == timeline.steps(24) == timeline.steps(pd.Timedelta(days=1)) == 24
@@ -249,6 +255,26 @@ def test_a_table_of_one_column_is_a_series():
     np.testing.assert_array_equal(observe(series.to_frame()).values, observe(series).values)
     with pytest.raises(ValueError, match="must be a pandas Series with a DatetimeIndex; found DataFrame"):
         observe(pd.DataFrame({"a": series, "b": series}))
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        (pd.RangeIndex(2), r"found Series with a RangeIndex\. Use pandas\.Series\("),
+        (
+            pd.period_range("2024", periods=2, freq="M"),
+            r"found Series with a PeriodIndex\. Use series\.to_timestamp\(\)",
+        ),
+    ],
+)
+def test_an_index_that_is_no_time_is_named_with_its_remedy(index, words):
+    with pytest.raises(ValueError, match=words):
+        observe(pd.Series([1.0, 2.0], index))
+
+
+def test_infinite_values_are_not_called_missing_alone():
+    series = pd.Series([1.0, np.inf, np.nan, 2.0], pd.date_range("2024", periods=4))
+    assert "2 of 4 values are missing or infinite" in observe(series).notes
 
 
 def test_times_of_a_zone_come_back_in_it():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -15,7 +16,7 @@ from compositegp.forecasting import CompositeGPForecaster, backtest, cross_valid
 from compositegp.forecasting.clock import Clock, dates_of, holidays_of
 from compositegp.forecasting.coefficients import Information, forecast_in_order, look_through
 from compositegp.forecasting.effects import Effect, Effects, column_knots
-from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
+from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares, scaled_t_log_density
 from compositegp.forecasting.grid import column_histories, history_names, past_lags
 from compositegp.forecasting.horizon_terms import (
     Geometry,
@@ -198,6 +199,18 @@ class TestEffects:
 
 
 class TestErrorScale:
+    def test_the_density_is_scipys_and_its_derivatives_those_of_finite_differences(self, rng):
+        z, log_scale = 3 * rng.standard_t(3, size=20), rng.normal(size=20)
+        for log_df in np.log([[2.5], [8.0], [100.0]]):
+            found, *slopes = scaled_t_log_density(z**2, log_scale, log_df)
+            assert_allclose(found, stats.t.logpdf(z, np.exp(log_df), scale=np.exp(log_scale)), rtol=1e-9)
+            for slope, step in zip(slopes, [(1e-6, 0.0), (0.0, 1e-6)], strict=True):
+                ends = [
+                    scaled_t_log_density(z**2, log_scale + side * step[0], log_df + side * step[1])[0]
+                    for side in (1, -1)
+                ]
+                assert_allclose(slope, (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-7)
+
     def test_it_learns_scales_and_tails(self, rng):
         n = 24 * 400
         timeline = Timeline.of(pd.date_range("2024-01-01", periods=4, freq="h", tz="UTC"), None)

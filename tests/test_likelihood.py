@@ -1,5 +1,7 @@
 """Log likelihood, gradient and Fisher information of composites, against scikit-learn, differences and Monte Carlo."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -197,3 +199,20 @@ def test_a_task_has_its_own_points_alone(rng, monkeypatch):
         for part, stack in tasks:
             assert len(part.X) == stack.indices.size
             assert stack.indices.max() < len(part.X)
+
+
+def test_a_task_has_the_points_of_its_own_terms_alone(rng, monkeypatch):
+    """What travels to another process does not grow with the data: each task is small, and all of them are the data."""
+    sent = []
+
+    def run(tasks, n_jobs):
+        tasks = list(tasks)
+        sent.extend(len(pickle.dumps(arguments)) for _, arguments in tasks)
+        return [work(*arguments) for work, arguments in tasks]
+
+    monkeypatch.setattr(sum_over_terms, "run_tasks", run)
+    X = rng.uniform(size=(4096, 2))
+    data = Observations.checked(KERNEL, X, X[:, 0], mean=None, noise_variance=None)
+    total_score(data, Composite.marginal(segment(X, 256)), np.zeros((0, 1)), n_jobs=2)
+    assert len(sent) >= 4
+    assert max(sent) < 2 * (X.nbytes + X[:, 0].nbytes) / len(sent) + 10_000

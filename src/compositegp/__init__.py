@@ -4,9 +4,8 @@ A composite is a list of (index set, weight) terms; everything is a weighted sum
 Gaussian process's quantity on that small set.
 """
 
-TYPE_CHECKING = (
-    False  # for type checkers it is true; typing is not imported, so that the command line starts quickly
-)
+# For type checkers it is true; typing is not imported, so that the command line starts quickly.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from compositegp import analysis, design, functionals, scorers, simulate
     from compositegp.backend import NumericalWarning, use_device

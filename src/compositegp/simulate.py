@@ -26,7 +26,7 @@ def stationary_field(
 ) -> Floats:
     """Draw a stationary Gaussian process with zero mean on a regular grid of one or two dimensions.
 
-    The covariance of the grid is embedded in that of a torus, which the FFT diagonalises (Dietrich and Newsam 1997).
+    The covariance of the grid is embedded in that of a torus, which the FFT diagonalizes (Dietrich and Newsam 1997).
     The torus is enlarged until it has no negative eigenvalue, so that draws have exactly the kernel's covariance.
 
     Parameters

@@ -12,7 +12,7 @@ _ROW_ELEMENTS = 2**24  # most covariances to hold at once: 128 MiB
 def actual_mse(data: Observations, Z: Floats, coefficients: Floats, covariance: Floats | None = None) -> Floats:
     """E[(z − ẑ)²] of the predictor ẑ = μ_z + w (y − μ), for each test point: σ_z² − 2 w Σ_yz + w Σ_yy wᵀ.
 
-    No N × N matrix is factorised.
+    No N × N matrix is factorized.
 
     Parameters
     ----------

@@ -92,9 +92,8 @@ def run(
     check_raster_file(out, array, **options)
     layers: dict[str, Any] = {"quantiles": quantile or (0.05, 0.5, 0.95), "above": above}
     if samples:
-        held = (
-            3 + len(layers["quantiles"]) + len(above or []) + 2 * samples
-        )  # a draw is there as it is made, and as a layer
+        # Twice the draws: each is there as it is made, and as a layer.
+        held = 3 + len(layers["quantiles"]) + len(above or []) + 2 * samples
         require_memory(
             8.0 * held * array.size, f"{samples} draws of all cells", "Ask for fewer, or give a part of it."
         )

@@ -108,7 +108,7 @@ def format_number(value: Any) -> str:
 
 
 def _rendered(columns: Sequence[str], rows: list[list[Any]], title: str | None) -> str:
-    """A table as text, as wide as its cells need, in the colours that standard output can show."""
+    """A table as text, as wide as its cells need, in the colors that standard output can show."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

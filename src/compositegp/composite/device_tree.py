@@ -20,7 +20,7 @@ def order_by_tree(device: Any, points: Floats, starts: Indices, stops: Indices, 
     starts, stops : int arrays of shape (segments,)
         Where each segment starts and stops in the order.
     directions : callable
-        Maps XᵀX of the centred points of some branches, shape (branches, d, d), to directions across which these are
+        Maps XᵀX of the centered points of some branches, shape (branches, d, d), to directions across which these are
         cut, (branches, d).
 
     Returns
@@ -54,11 +54,11 @@ def _samples(device: Any, points: Array, order: Array, first: Indices, last: Ind
 
 
 def _products(samples: Array) -> Array:
-    """XᵀX of centred points (b, s, d), in a unit in which no square overflows: shape (b, d, d)."""
-    centred = samples - samples.mean(1, keepdim=True)
-    largest = centred.abs().amax((1, 2), keepdim=True)
-    centred /= largest.where(largest > 0, 1.0)
-    return centred.mT @ centred
+    """XᵀX of centered points (b, s, d), in a unit in which no square overflows: shape (b, d, d)."""
+    centered = samples - samples.mean(1, keepdim=True)
+    largest = centered.abs().amax((1, 2), keepdim=True)
+    centered /= largest.where(largest > 0, 1.0)
+    return centered.mT @ centered
 
 
 def _halved(branches: Indices) -> Indices:

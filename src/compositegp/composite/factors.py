@@ -1,4 +1,4 @@
-"""The small exact Gaussian processes: factorised covariance and whitened data of each block."""
+"""The small exact Gaussian processes: factorized covariance and whitened data of each block."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class FactoredStack:
-    """Blocks of equal size, factorised.
+    """Blocks of equal size, factorized.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class FactoredStack:
 
 
 def factor_stacks(observations: Observations, composite: Composite) -> Iterator[FactoredStack]:
-    """Factorise the blocks of a composite, one batch at a time, so that only one batch is in memory.
+    """Factorize the blocks of a composite, one batch at a time, so that only one batch is in memory.
 
     After the last batch it warns once if a covariance was singular and needed a jitter.
     """

@@ -14,9 +14,8 @@ from compositegp.composite.observations import Observations
 from compositegp.composite.terms import Composite, Stack
 from compositegp.means import MeanModel, as_mean, gaussian_prior
 
-_TASK_ELEMENTS = (
-    2**18
-)  # matrix elements of one parallel task: several tasks even of 1,024 points, so that no thread waits
+# Matrix elements of one parallel task: several tasks even of 1,024 points, so that no thread waits.
+_TASK_ELEMENTS = 2**18
 
 
 def total_score(

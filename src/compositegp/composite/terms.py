@@ -33,7 +33,7 @@ class Stack:
     A block is an ordered set of points that is read in stages. The weight of a stage is the weight of p(y_stage |
     y_earlier stages, z). By the chain rule a block stands for one term per stage, made of the points up to the end of
     the stage. A single stage is a single term. A conditional term is a stage of weight 0 (the points that are
-    conditioned on), followed by a stage of weight 1. One factorisation serves all the stages of a block.
+    conditioned on), followed by a stage of weight 1. One factorization serves all the stages of a block.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class Composite:
 
     @property
     def largest_block(self) -> int:
-        """Size of the largest matrix that has to be factorised."""
+        """Size of the largest matrix that has to be factorized."""
         return max(int(stack.indices.shape[1]) for stack in self.stacks)
 
     def __repr__(self) -> str:

@@ -175,7 +175,7 @@ def widest_directions(products: Floats) -> Floats:
     Parameters
     ----------
     products : array of shape (b, d, d)
-        XᵀX of the centred points of each set.
+        XᵀX of the centered points of each set.
 
     Returns
     -------

@@ -62,7 +62,7 @@ class Plan:
 
     @property
     def block_size(self) -> int:
-        """Size of the matrices to factorise."""
+        """Size of the matrices to factorize."""
         return self.n_neighbors or self.segment_size + self.conditioning_size
 
     def segments(self, data: Observations, random_state: RandomState) -> list[Indices]:
@@ -155,7 +155,7 @@ def flops(plan: Plan, n: int, n_tests: int, group_size: int, n_columns: int = 1)
         shared = default_group_size(n_columns)
         return -(-n_tests // shared) * (size**3 / 3 + shared * size**2)
     blocks, groups, m = -(-n // plan.segment_size), -(-n_tests // group_size), min(group_size, n_tests)
-    # Factorise each block; then, for each group, whiten its covariances twice and take their products.
+    # Factorize each block; then, for each group, whiten its covariances twice and take their products.
     return blocks * size**3 / 3 + groups * blocks * (size**2 * m + size * m**2 + 2 * size * m**2)
 
 
@@ -197,7 +197,7 @@ class Clock:
         return blocks * once + groups * blocks * each
 
     def _composite(self, size: int) -> tuple[float, float]:
-        """Seconds to factorise a block, and to collect its evidence about a group."""
+        """Seconds to factorize a block, and to collect its evidence about a group."""
         data = self._data.take(np.arange(size))
         with blas_threads_for(size):
             latent = Latent.prior(data.kernel, self._Z, data.mean)

@@ -518,7 +518,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """How good predictions are, near the data and in gaps, from training data alone.
 
         Up to 2,500 training points are predicted without themselves and without their K nearest neighbors, for several
-        K, from one factorisation each. The hyper-parameters are those learned from all the data.
+        K, from one factorization each. The hyper-parameters are those learned from all the data.
 
         Parameters
         ----------
@@ -631,11 +631,12 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> model.importances().order
         array([1, 0, 2])
         """
+        seed = check_count(random_state, "random_state", least=0)
         model = self._model_with_data("importances")
         names = getattr(self, "feature_names_in_", [f"column {number}" for number in range(self.n_features_in_)])
         with self._on_device():
             self._model = model = model.tuned(self.n_jobs)
-            return find_importances(model, [str(name) for name in names], int(random_state), self.n_jobs)
+            return find_importances(model, [str(name) for name in names], seed, self.n_jobs)
 
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False, clone_kernel: bool = True

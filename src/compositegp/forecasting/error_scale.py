@@ -5,9 +5,9 @@ By Gaussian theory z = error / √variance is standard normal. Here z ~ s · Stu
     log s = β · features,
 
 where the features are the step of the horizon, the hour of the day, the weekend, the time of year and the sizes of
-recent errors. β and df maximize the log score, less a ridge penalty that pulls toward the Gaussian. The first of β, the
-level of the scale, goes on learning from the errors of every further horizon, so that bands that have been too narrow
-or too wide for weeks do not stay so.
+recent errors. β and df maximize the log density, less a ridge penalty that pulls toward the Gaussian. The first of β,
+the level of the scale, goes on learning from the errors of every further horizon, so that bands that have been too
+narrow or too wide for weeks do not stay so.
 """
 
 from dataclasses import dataclass, replace
@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import digamma, gammaln
 
 from compositegp.backend import Floats, Indices
 from compositegp.forecasting.clock import Clock
-from compositegp.predictive import Family, Normal, NormalMixture, StudentT, scaled_t_log_density
+from compositegp.predictive import Family, Normal, NormalMixture, StudentT
 
 SPANS = (1.0, 7.0, 28.0)  # horizons over which recent errors are averaged
 # The penalty pulls the slopes on recent errors to these, and the rest to zero. Chosen among thirteen settings by the
@@ -30,9 +31,7 @@ _FOLLOW_WHOLE = (0.5, 0.3, 0.0)
 # half of the past of ten series, given the first half: benchmarks/band_level.py.
 _LEVEL_SPAN = 28.0
 _FARTHEST_LEVEL = 1.0  # to which further errors take it: beyond, weeks would pass before it is back
-_ONE_ERROR = (
-    2.0  # information of one error about the logarithm of its scale: the weight of the Gaussian's own scale
-)
+_ONE_ERROR = 2.0  # information of one error about the log of its scale: the weight of the Gaussian's own scale
 _LOG_DF = (np.log(2.5), np.log(100.0))
 _FLOOR = 0.1  # added to mean squares of recent errors
 _LARGEST_SQUARE = 25.0  # of a calibrated error, as it teaches the level, and the largest mean square of a horizon
@@ -131,8 +130,8 @@ class ErrorScale:
     def followed(self, errors: Floats, situation: Situation, horizons: Indices, size: float) -> "ErrorScale":
         """The scale after further errors: its level has learned from one horizon after the other.
 
-        Each horizon moves the level by a step of natural gradient on its log score, within limits. So long averages of
-        the calibrated errors become those of their family: the idea of adaptive conformal inference.
+        Each horizon moves the level by a step of natural gradient on its log density, within limits. So long averages
+        of the calibrated errors become those of their family: the idea of adaptive conformal inference.
 
         Parameters
         ----------
@@ -157,7 +156,7 @@ class ErrorScale:
         ends = np.flatnonzero(np.diff(horizons)) + 1
         for squares, rest in zip(np.split(errors**2, ends), np.split(others, ends), strict=True):
             now = np.minimum(squares * np.exp(-2 * _limited(rest + level)), _LARGEST_SQUARE)
-            slope = np.mean((df + 1) * now / (df + now)) - 1  # of the log score in the logarithm of the scale
+            slope = np.mean((df + 1) * now / (df + now)) - 1  # of the log density in the logarithm of the scale
             gain = 1 - np.exp(-len(squares) / (size * _LEVEL_SPAN))
             level += gain * slope * (df + 3) / (2 * df)  # over the information of one error
             level = min(max(level, low), high)
@@ -236,3 +235,15 @@ def recent_squares(squares: Floats, counts: Floats, block: float, before: Floats
             now = now + gain * (np.minimum(square, _LARGEST_SQUARE) - now)
         found.append(now)
     return np.stack(found)
+
+
+def scaled_t_log_density(squares: Floats, log_scale: Floats, log_df: Floats) -> tuple[Floats, Floats, Floats]:
+    """Logarithm of the density of s · t(df) at z, given z², and its derivatives in log s and log df."""
+    df = np.exp(log_df)
+    r = squares * np.exp(-2 * log_scale) / df
+    share, log_tail = r / (1 + r), np.log1p(r)
+    value = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * (log_df + np.log(np.pi)) - log_scale
+    value = value - (df + 1) / 2 * log_tail
+    by_scale = (df + 1) * share - 1
+    by_df = 0.5 * (df * (digamma((df + 1) / 2) - digamma(df / 2) - log_tail) - 1 + (df + 1) * share)
+    return value, by_scale, by_df

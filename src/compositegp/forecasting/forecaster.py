@@ -87,7 +87,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     score_ : float
-        Mean log score of a value in forecasts of the later part of the training data; not kept in files.
+        Mean log density of a value in forecasts of the later part of the training data, larger is better; not kept in
+        files.
     windows_ : list of Windows
         The latest windows of the series less its effects, which tell about the kernel; not kept in files.
 

@@ -153,7 +153,7 @@ class LearnedMemory(NamedTuple):
     ----------
     kernel : scikit-learn kernel
     score : float
-        Mean log score of a value.
+        Mean log density of a value: larger is better.
     """
 
     kernel: Kernel

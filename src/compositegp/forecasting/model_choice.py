@@ -130,7 +130,8 @@ def choose_model(
     if len(transforms) > 1:
         scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
         notes.append(
-            f"scale of the target: {_name(best.candidate.transform)}, by the log scores of past forecasts ({scores})"
+            f"scale of the target: {_name(best.candidate.transform)}, by log density and CRPS of past forecasts (log "
+            f"density, larger is better: {scores})"
         )
     stages = [_with_histories, _without_effects, *([] if task.is_whole else [_other_memories])]
     if search and task.clock_changes:
@@ -213,9 +214,9 @@ def _merged(before: Candidate, changed: Sequence[Candidate]) -> Candidate:
 def _best_scale(learned: Sequence[Learned]) -> Learned:
     """The scale whose past forecasts are the best: `learned` begins with the one that changes values least.
 
-    Of the scales whose log score is as good as the best within two standard errors, those count whose CRPS is as good
+    Of the scales whose log density is as good as the best within two standard errors, those count whose CRPS is as good
     as the least within one, and of these the first is taken: the less a scale draws large values together, the less
-    depends on tails that few data tell about. The log score alone says more about small values than a user would: a
+    depends on tails that few data tell about. The log density alone says more about small values than a user would: a
     scale that draws large values together makes the densities of small ones large.
     """
     best = max(learned, key=_score)

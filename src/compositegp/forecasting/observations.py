@@ -107,9 +107,12 @@ def observe(
     if isinstance(series, pd.DataFrame) and series.shape[1] == 1:
         series = series.iloc[:, 0]
     if not isinstance(series, pd.Series) or not isinstance(series.index, pd.DatetimeIndex):
+        index = f" with a {type(series.index).__name__}" if isinstance(series, pd.Series) else ""
+        periods = index and isinstance(series.index, pd.PeriodIndex)
+        remedy = "series.to_timestamp()" if periods else "pandas.Series(values, index=pandas.to_datetime(times))"
         raise ValueError(
-            f"the series must be a pandas Series with a DatetimeIndex; found {type(series).__name__}. Use "
-            "pandas.Series(values, index=pandas.to_datetime(times))."
+            f"the series must be a pandas Series with a DatetimeIndex; found {type(series).__name__}{index}. Use "
+            f"{remedy}."
         )
     numbers = pd.to_numeric(series, errors="coerce").astype(float)
     text = series[numbers.isna() & series.notna()]
@@ -131,7 +134,8 @@ def observe(
     frame = pd.DataFrame(np.column_stack([numbers.to_numpy(), further]), index=in_utc(index))
     missing = ~np.isfinite(frame[0]) | frame.index.isna()
     if missing.any():
-        notes.append(f"{int(missing.sum())} of {len(frame)} values are missing")
+        what = "missing or infinite" if np.isinf(frame[0]).any() else "missing"
+        notes.append(f"{int(missing.sum())} of {len(frame)} values are {what}")
         frame = frame[~missing]
     if not len(frame):
         raise ValueError("the series has no observed value. Check the target column.")

@@ -58,7 +58,8 @@ def given_seasons(periods: Iterable[str | pd.Timedelta], step: pd.Timedelta) -> 
             length = pd.Timedelta(period) if length is None else length
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"seasons must be 'auto' or a list of 'day', 'week', 'year' or durations such as 12h; found {period!r}."
+                "seasons must be 'auto' or a list of 'day', 'week', 'year' or durations such as 12h (--season on the "
+                f"command line); found {period!r}."
             ) from error
         if length / step < 2:
             raise ValueError(f"season {period!r} is shorter than two steps of {step}.")

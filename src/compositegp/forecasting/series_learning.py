@@ -1,8 +1,8 @@
 """Learning the model of a series: effects, memory and scale of errors, chosen by forecasts of the past.
 
-A candidate is a target transform, a set of effects and a kind of memory. Its score is the log score of
-p(y_step | past) at origins in the later part of the training data, where the coefficients of the effects come from the
-windows before each origin. Candidates are tried one change at a time, and a change is kept if it raises the score.
+A candidate is a target transform, a set of effects and a kind of memory. Its score is the mean of log p(y_step | past)
+at origins in the later part of the training data, where the coefficients of the effects come from the windows before
+each origin. Candidates are tried one change at a time, and a change is kept if it raises the score.
 """
 
 from collections.abc import Sequence
@@ -178,7 +178,7 @@ class PastForecasts:
 
     @cached_property
     def log_scores(self) -> Floats:
-        """Log scores of the values, shape (n,).
+        """Log densities of the values, shape (n,): larger is better.
 
         The density of a root is infinite at zero, and so that scales can be compared, a zero counts on all of them as a
         value of at most the least one above it, with the logarithm of that probability.
@@ -228,7 +228,7 @@ class Learned:
     recent : array of shape (3,)
         Mean squares of the latest errors.
     score : float
-        Mean log score of a value that was forecast, in the user's unit.
+        Mean log density of a value that was forecast, in the user's unit: larger is better.
     past : PastForecasts
         Which the score is of.
     whole : WholePast or None
@@ -398,7 +398,7 @@ def _targets(values: Floats, transform: TargetTransform) -> Floats:
 
 
 def _plain_score(forecasts: Forecasts) -> float:
-    """Mean log score by normal errors whose scale is right on average."""
+    """Minus the mean of log(|error| + √variance / 10): larger is better, and outliers count little."""
     z = forecasts.errors / np.sqrt(forecasts.variance)
     return float(np.nanmean(-np.log(np.abs(z) + 0.1)) - np.nanmean(0.5 * np.log(forecasts.variance)))
 

@@ -1,9 +1,9 @@
 """Series that learn from each other: one kernel by the windows of all of them.
 
-The log score of a kernel is a sum over windows, whichever series they are from. Its maximum over the windows of many
-series is, to first order, the paper's average of their estimates by Fisher information (Section 4.1, with series in
-place of segments): θ̄ = (Σ J_s)⁻¹ Σ J_s θ_s. Unlike that average it holds where the series' own estimates are far apart,
-as they are when short series mistake short memory for noise or for medium memory.
+The log density under a kernel is a sum over windows, whichever series they are from. Its maximum over the windows of
+many series is, to first order, the paper's average of their estimates by Fisher information (Section 4.1, with series
+in place of segments): θ̄ = (Σ J_s)⁻¹ Σ J_s θ_s. Unlike that average it holds where the series' own estimates are far
+apart, as they are when short series mistake short memory for noise or for medium memory.
 """
 
 from collections import defaultdict
@@ -77,7 +77,7 @@ def _within(theta: Floats, kernel: Kernel) -> Floats:
 
 
 def _score(kernel: Kernel, unit: float, windows: Sequence[Windows], are_variances: Booleans) -> float:
-    """Log score of windows of unit variance."""
+    """Log density of windows of unit variance."""
     theta = kernel.theta - np.where(are_variances, 2 * np.log(unit), 0.0)
     k = covariances(kernel.clone_with_theta(theta), max(one.geometry.reach for one in windows))
     try:

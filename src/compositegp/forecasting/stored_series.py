@@ -36,9 +36,8 @@ _PLAIN = (
     "notes",
 )
 _NAMES = (*_PLAIN, "block", "recursion", "transform", "effects", "holidays", "information", "scale", "grid")
-_ZONE = re.compile(
-    r"UTC[+-]\d\d:\d\d|(?!dateutil/|pytz/)[A-Za-z][\w+-]*(/[A-Za-z][\w+-]*)*"
-)  # and no path of a file
+# A zone, and no path of a file.
+_ZONE = re.compile(r"UTC[+-]\d\d:\d\d|(?!dateutil/|pytz/)[A-Za-z][\w+-]*(/[A-Za-z][\w+-]*)*")
 _YEARS = (1, 9999)  # that a series may have
 
 

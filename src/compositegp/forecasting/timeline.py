@@ -206,6 +206,8 @@ class Timeline:
         if np.isnan(count):
             raise ValueError(f"horizon must be a number of steps or a duration such as 24h; found {duration!r}.")
         whole = round(count)
+        if whole < 1 and self.unit not in ("time", "day"):  # months differ in length
+            raise ValueError(f"horizon must be a whole number of steps, at least one; found {duration!r}.")
         if whole < 1 or abs(count - whole) > 1e-6:
             raise ValueError(
                 f"horizon {duration!r} is {count:g} steps of {self.step}; give a whole number of steps, at least one, "

@@ -98,7 +98,7 @@ class WholePast:
         return value, np.asarray(slope)
 
     def log_scores(self, k: Floats) -> Floats:
-        """Log scores p(y_i | all before) of each value that is known, shape (count,)."""
+        """Log densities log p(y_i | all before) of each value that is known, shape (count,)."""
         return self._one_step(*self._factored(k))
 
     def fisher(self, k: Floats, slopes: Floats) -> Floats:

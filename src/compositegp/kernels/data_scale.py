@@ -46,7 +46,7 @@ class DataScale(NamedTuple):
 
         None where `count` length scales do not fit the columns.
         """
-        # Two points are √(2 d) spreads apart on average.
+        # With equal spreads s two points are √(2 d) s apart (root mean square): this is that distance over √2.
         if count == 1:
             return float(np.sqrt((self.spreads**2).sum()))
         return self.spreads * np.sqrt(count) if count == len(self.spreads) else None

@@ -10,9 +10,7 @@ from scipy.spatial.distance import cdist
 from compositegp.backend import Array, fused_squared_distances, is_fused
 from compositegp.kernels.strips import by_strips, strips_pay
 
-_SMALL = (
-    32 * 32
-)  # pairs of a set up to which one vectorised pass beats a loop over the sets (benchmarks/kernels.py)
+_SMALL = 32 * 32  # pairs of a set up to which one pass over all beats a loop over the sets (benchmarks/kernels.py)
 _FEW_COLUMNS, _FEW_PAIRS = 2, 2**13  # up to which it beats a loop whose threads wait for each other
 _WIDE = 1e3  # extent in length scales beyond which products of coordinates lose more than six of their 16 digits
 
@@ -96,11 +94,11 @@ def squared_difference_products(weights: Array, X: Array, vectors: Array) -> Arr
     """
     xp = array_namespace(X)
     d, m = X.shape[-1], vectors.shape[-1]
-    centred = X - xp.mean(X, axis=-2, keepdims=True)
-    if xp.max(xp.abs(centred)) > _WIDE:
+    centered = X - xp.mean(X, axis=-2, keepdims=True)
+    if xp.max(xp.abs(centered)) > _WIDE:
         return xp.stack([(weights * squared_differences(X, c)) @ vectors for c in range(d)], axis=-3)
     # Σ_j w_ij (x_i² − 2 x_i x_j + x_j²) v_j
-    x = xp.matrix_transpose(centred)[..., None]  # (..., d, n, 1)
+    x = xp.matrix_transpose(centered)[..., None]  # (..., d, n, 1)
     moved = x * vectors[..., None, :, :]
     stacked = xp.concat([vectors[..., None, :, :], moved, x * moved], axis=-3)  # (..., 1 + 2 d, n, m)
     columns = xp.reshape(xp.moveaxis(stacked, -3, -2), (*X.shape[:-1], (1 + 2 * d) * m))

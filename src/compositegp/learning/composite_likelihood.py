@@ -148,10 +148,8 @@ class CompositeLikelihood(LearningMethod):
                 count = min(len(problem.terms), int(np.ceil(count * min(max(1.1 * needed, 1.5), _GROWTH))))
                 excess = None
             elif problem.terms.follow_length_scales and refreshes < _REFRESHES and moved > _MOVED:
-                refreshes, excess = (
-                    refreshes + 1,
-                    optimum.excess,
-                )  # the terms change little, and so does the curvature
+                refreshes += 1
+                excess = optimum.excess  # the terms change little, and so does the curvature
             else:
                 break
         if problem.warm and not is_cheap(reading):

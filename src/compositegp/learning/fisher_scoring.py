@@ -11,9 +11,7 @@ from compositegp.backend import Floats
 from compositegp.composite import Score
 
 _LONGEST_STEP = 2.0  # longest step of a parameter, in log θ
-_LONGEST_PART = (
-    0.25  # the same, as a part of the range of its bounds: narrow ones mean that maxima are close together
-)
+_LONGEST_PART = 0.25  # the same, over the range of its bounds: narrow ones mean that maxima are close together
 _SHORTEST_STEP = 1e-6  # shortest step, in log θ: the gain of a shorter one is a rounding error
 _LEAST_DAMPING = 1e-6  # smallest damping, in units of the diagonal of the Fisher information
 _SMALL_PROMISE = 0.1  # if no step is possible, a gain below this (a few tenths of a standard error) is good enough

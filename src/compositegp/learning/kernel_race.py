@@ -290,6 +290,8 @@ class _Candidate:
     last_gain : float
         Log likelihood that the last step gained; 0 where the maximization has converged.
     converged : bool
+    n_evaluations : int
+    seconds : float
     difference, standard_error : float
         To the best, in all the points.
     """

@@ -15,11 +15,7 @@ from compositegp.learning.stopping import on_bound
 
 _RESTART_SPREAD = 2.0  # standard deviation of random starts, in log θ
 _REFUSED = 1e25  # value where a covariance is singular
-_BOX, _SMALLEST_BOX, _MOST_BOXES = (
-    0.5,
-    0.01,
-    20,
-)  # half widths in log θ, and number, of boxes that a search goes on in
+_BOX, _SMALLEST_BOX, _MOST_BOXES = 0.5, 0.01, 20  # half widths in log θ, and number, of boxes to search in
 _GAIN = 1e-3  # log likelihood that a box has to gain, or else the next is smaller
 _FLAT = 0.1  # slope of the log likelihood in log θ at which a search has ended
 

@@ -13,9 +13,7 @@ DEFAULT_BOUNDS = (1e-5, 1e5)
 _SHORTER = (1.0, 1 / 4, 1 / 16, 1 / 64)  # length scales to try, as parts of the data's
 SAMPLE = 2**17
 """Points, at most, by which the spread of columns is found."""
-_HARDLY_VARIES = (
-    1e-3  # a column whose spread in segments is less than this part of its whole spread is constant there
-)
+_HARDLY_VARIES = 1e-3  # spread of a column in segments, over its whole spread, under which it is constant there
 
 
 def data_scale(X: Floats, residuals: Floats, segments: list[Indices]) -> DataScale:

@@ -60,8 +60,8 @@ def scatter(score: Score) -> tuple[Floats, int]:
         gradients = np.add.reduceat(gradients, starts, axis=0)
     count = len(gradients)
     share = max(0.0, 1 - _SUMS_A_PARAMETER * p / max(count, 1))
-    centred = gradients - gradients.mean(axis=0)
-    return share * (count / max(count - 1, 1)) * centred.T @ centred + (1 - share) * score.fisher, count
+    centered = gradients - gradients.mean(axis=0)
+    return share * (count / max(count - 1, 1)) * centered.T @ centered + (1 - share) * score.fisher, count
 
 
 def predictive_loss(score: Score, theta: Floats, bounds: Floats) -> tuple[float, float]:

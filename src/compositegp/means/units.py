@@ -2,7 +2,7 @@
 
 A trend over Unix times, or over UTM coordinates, is a small difference of large numbers: its intercept at zero is far
 outside the data, and known so badly that it hides what the data do say. So coefficients are computed for functions that
-are centred and scaled by the data, and reported for the functions that were given.
+are centered and scaled by the data, and reported for the functions that were given.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class InUnitsOfData:
     functions : as in `Basis`
     centers, scales : arrays of shape (q,)
     constant : int
-        The function that is a constant, of which the others are centred by a multiple; -1 if there is none.
+        The function that is a constant, of which the others are centered by a multiple; -1 if there is none.
 
     Examples
     --------

@@ -15,7 +15,7 @@ def fit_random_effects(normal: NormalEquations) -> tuple[Floats, Floats]:
 
     With the normal equations A_k = FᵀΣ⁻¹F and b_k = FᵀΣ⁻¹y of each block, V_k = (A_k + T⁻¹)⁻¹ and
     m_k = V_k (b_k + T⁻¹ β₀), each step sets β₀ to the mean of m_k and T to that of V_k + (m_k − β₀)(m_k − β₀)ᵀ. The
-    outputs share T. # THEORY: a mean that varies
+    outputs share T (docs/theory.md, "A mean that varies").
 
     Parameters
     ----------

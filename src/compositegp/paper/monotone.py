@@ -21,7 +21,7 @@ def grows(values: Iterable[float]) -> bool:
 
 
 def apart(values: Iterable[float], decimals: int = 2) -> list[str]:
-    """Numbers as text, with so many decimals that neighbours that differ are printed differently.
+    """Numbers as text, with so many decimals that neighbors that differ are printed differently.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def apart(values: Iterable[float], decimals: int = 2) -> list[str]:
 
 
 def digits_apart(values: Iterable[float], digits: int = 3) -> list[str]:
-    """Numbers as text, with so many significant digits that neighbours that differ are printed differently.
+    """Numbers as text, with so many significant digits that neighbors that differ are printed differently.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def shape_of(values: Floats) -> Floats:
 
 
 def standard_errors_of_shape(values: Floats, size: int = _BLOCK) -> Floats:
-    """Standard errors of skewness and excess kurtosis, shape (2,): the jackknife over blocks of neighbours."""
+    """Standard errors of skewness and excess kurtosis, shape (2,): the jackknife over blocks of neighbors."""
     blocks = np.array_split(np.arange(len(values)), max(len(values) // size, 2))
     left_out = np.array([shape_of(np.delete(values, block)) for block in blocks])
     count = len(blocks)

@@ -12,7 +12,7 @@ from compositegp.paper.nox_claims import Results, author_case
 from compositegp.paper.nox_forecasts import DEFAULT, OWN_MEAN, Score, named, weeks_of
 from compositegp.plotting import style
 
-_FAMILIES = {  # colour, marker, and whether it is filled: markers on top of each other stay visible
+_FAMILIES = {  # color, marker, and whether it is filled: markers on top of each other stay visible
     "CGP": (style.BLUE, "o", True),
     "FITC": (style.ORANGE, "s", False),
     "conditional": (style.GREEN, "^", False),

@@ -59,7 +59,7 @@ def run(
     side : int
         Points along each axis of the grid.
     draws : int
-        Realisations of the field.
+        Realizations of the field.
     seed : int
     report : callable
         Called with the number of steps done, and the number of all.

@@ -86,8 +86,8 @@ def plot_confidence(report: Report, *, axes: "Axes | None" = None) -> "Axes":
     'claimed variance'
     """
     axes = interactive_axes(axes)
-    colours = {"over-confident": ORANGE, "faithful": GREEN, "under-confident": BLUE}
-    for verdict, colour in colours.items():
+    colors = {"over-confident": ORANGE, "faithful": GREEN, "under-confident": BLUE}
+    for verdict, color in colors.items():
         chosen = report.confidence == verdict
         if chosen.any():
             label = f"{verdict} ({int(chosen.sum())})"
@@ -95,7 +95,7 @@ def plot_confidence(report: Report, *, axes: "Axes | None" = None) -> "Axes":
                 report.actual_mse[chosen],
                 report.claimed_variance[chosen],
                 s=14,
-                color=colour,
+                color=color,
                 label=label,
                 alpha=0.7,
             )
@@ -137,10 +137,10 @@ def plot_trade_off(design: Design, *, axes: "Axes | None" = None) -> "Axes":
         ("conditioned segments", "s", ORANGE, [c for c in design.candidates if _is(c.plan, "composite", True)]),
         ("nearest", "^", GREEN, [c for c in design.candidates if c.plan.prediction == "nearest"]),
     ]
-    for label, marker, colour, chosen in kinds:
+    for label, marker, color, chosen in kinds:
         if chosen:
             places = [c.seconds for c in chosen], [max(c.excess, least) for c in chosen]
-            axes.scatter(*places, marker=marker, color=colour, s=22, label=label)
+            axes.scatter(*places, marker=marker, color=color, s=22, label=label)
     frontier = design.frontier
     axes.plot([c.seconds for c in frontier], [max(c.excess, least) for c in frontier], color=GRAY, lw=1, zorder=0)
     axes.set(

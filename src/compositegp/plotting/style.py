@@ -1,4 +1,4 @@
-"""The style of all pictures: colours, figures that need no screen, and PNG files."""
+"""The style of all pictures: colors, figures that need no screen, and PNG files."""
 
 import io
 from pathlib import Path
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Safe for colour-blind readers (Okabe and Ito).
+# Safe for color-blind readers (Okabe and Ito).
 BLUE, ORANGE, GREEN, GRAY, BLACK = "#0072B2", "#D55E00", "#009E73", "#888888", "#222222"
 
 

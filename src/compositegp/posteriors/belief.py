@@ -92,7 +92,7 @@ class Belief:
     """A Gaussian belief about the noise-free latent z at M points.
 
     The covariance is kept as a root, so it is symmetric and positive semi-definite by construction. Several outputs
-    share it: they have one kernel and one factorisation.
+    share it: they have one kernel and one factorization.
 
     Attributes
     ----------

@@ -37,9 +37,8 @@ from compositegp.posteriors.block_coefficients import (
 from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded, neighborhood
 
 _TASK_BLOCKS = 32  # blocks in one parallel task, at most: benchmarks/estimator.py, and benchmarks/scale.py profile
-_TASK_ELEMENTS = (
-    2**20
-)  # matrix elements of one parallel task, about: few large blocks, so that threads end together
+# Matrix elements of one parallel task, about: few large blocks, so that threads end together.
+_TASK_ELEMENTS = 2**20
 
 
 def task_blocks(n: int) -> int:
@@ -99,7 +98,7 @@ def predict_blocks(data: Observations, stack: Stack, Z: Floats, surroundings: bo
 
 
 class _Whitened(NamedTuple):
-    """What is left of blocks when their covariances Σ = C Cᵀ are factorised.
+    """What is left of blocks when their covariances Σ = C Cᵀ are factorized.
 
     Attributes
     ----------
@@ -117,7 +116,7 @@ class _Whitened(NamedTuple):
 
 
 def _whiten(data: Observations, stack: Stack, Z: Floats) -> _Whitened:
-    """Factorise the covariances of some blocks, with test points (blocks, g, d)."""
+    """Factorize the covariances of some blocks, with test points (blocks, g, d)."""
     points = data.rows("X", stack)
     columns, q = data.rows("columns", stack), data.columns.shape[1]
     both = array_namespace(points).concat([columns, gram(data.kernel, points, like(Z, points))], axis=-1)
@@ -198,8 +197,8 @@ def predict_prefixes(
 ) -> list[Surrounded]:
     """Predict some of the observations from sets of others, without the K nearest of each, for every K.
 
-    One factorisation of a set, its observations being ordered from far to near, gives all of them: the first n − K rows
-    of C⁻¹ are those of the first n − K observations alone. # THEORY: every prefix of a factorisation is a prediction
+    One factorization of a set, its observations being ordered from far to near, gives all of them: the first n − K rows
+    of C⁻¹ are those of the first n − K observations alone (docs/theory.md).
 
     Parameters
     ----------
@@ -210,6 +209,7 @@ def predict_prefixes(
         The observations to predict.
     skips : tuple of int
         Values of K, each less than n.
+    n_jobs : int, optional
 
     Returns
     -------

@@ -11,7 +11,7 @@ and the rules differ in the weights β_k of the experts and in the exponent a of
 rule    β_k                                             a
 ======  ==============================================  =======================
 poe     1                                               Σ β_k: each expert
-gpoe    1/K, or entropy change normalised to sum to 1   brings the prior
+gpoe    1/K, or entropy change normalized to sum to 1   brings the prior
 bcm     1                                               1
 rbcm    entropy change ½ ln(σ₀²/σ_k²)                   1
 grbcm   1, then as rbcm; experts and prior given the    1
@@ -94,10 +94,10 @@ def committee(
     segments : list of int arrays
         Disjoint.
     rule : {"poe", "gpoe", "bcm", "rbcm", "grbcm"}
-        Product of experts, generalised product (Cao and Fleet 2014), Bayesian committee machine (Tresp
-        2000), robust (Deisenroth and Ng 2015) and generalised robust (Liu et al. 2018) committee machine.
+        Product of experts, generalized product (Cao and Fleet 2014), Bayesian committee machine (Tresp
+        2000), robust (Deisenroth and Ng 2015) and generalized robust (Liu et al. 2018) committee machine.
     weights : {"unit", "uniform", "entropy"}, optional
-        Weights of the experts: 1, 1/K, or their entropy change (for ``gpoe`` normalised to sum to one). By
+        Weights of the experts: 1, 1/K, or their entropy change (for ``gpoe`` normalized to sum to one). By
         default those of the rule's authors.
     communication : int array, optional
         For ``grbcm``: the points that every expert sees; the first segment if left out.

@@ -26,7 +26,7 @@ from compositegp.validation import check_kernel, check_points
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FactoredComposite:
-    """Data and a composite with all factorisations done, to predict any number of test points.
+    """Data and a composite with all factorizations done, to predict any number of test points.
 
     Made by `factorize`. Holds the factors: 8 bytes for each pair of points in a block (a segment and the points it is
     conditioned on).
@@ -68,7 +68,7 @@ def factorize(
     mean: MeanLike = None,
     noise_variance: ArrayLike | None = None,
 ) -> FactoredComposite:
-    """Factorise the terms of a composite once, to predict at any number of test points later.
+    """Factorize the terms of a composite once, to predict at any number of test points later.
 
     Parameters
     ----------

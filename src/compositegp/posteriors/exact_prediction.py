@@ -1,4 +1,4 @@
-"""Prediction by the exact Gaussian process given one block of observations, which has been factorised."""
+"""Prediction by the exact Gaussian process given one block of observations, which has been factorized."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from compositegp.posteriors.block_coefficients import conditional_mean, kriging_
 
 
 def exact_marginals(data: Observations, factored: FactoredStack, Z: Floats) -> Marginals:
-    """Predict each latent value at `Z` by the exact Gaussian process given one block, which has been factorised.
+    """Predict each latent value at `Z` by the exact Gaussian process given one block, which has been factorized.
 
     No algebra over the test points is needed, so that dense test points and data without noise are no difficulty.
     """

@@ -50,11 +50,11 @@ def predict_groups(
     """
     data, composite = factored.data, factored.composite
     if current_device() is not None or composite.n_blocks == 1:
-        n_jobs = 1  # one block is best factorised once, by all the cores
+        n_jobs = 1  # one block is best factorized once, by all the cores
     groups = group_by_place(data.kernel, Z, group_size)
     width = group_size + data.columns.shape[1]
     step = max(1, _EVIDENCE_ELEMENTS // width**2)
-    if n_jobs not in (None, 1):  # few tasks, because each factorises again, but enough to keep the cores busy
+    if n_jobs not in (None, 1):  # few tasks, because each factorizes again, but enough to keep the cores busy
         step = max(1, min(step, -(-len(groups) // (2 * effective_n_jobs(n_jobs)))))
     tasks = [groups[start : start + step] for start in range(0, len(groups), step)]
     with blas_threads_for(0) if len(tasks) > 1 else contextlib.nullcontext():  # joblib may use threads
@@ -105,7 +105,7 @@ def gather(
     latents: list[Latent],
     n_blocks: int | None = None,
 ) -> list[Evidence]:
-    """Evidence of a composite about each of several latents, each block being factorised once.
+    """Evidence of a composite about each of several latents, each block being factorized once.
 
     A block is skipped for a latent if a bound shows that it cannot matter. All skipped blocks together change less than
     `NEGLIGIBLE`, even if all of `n_blocks` were skipped (by default the number of blocks of this composite).

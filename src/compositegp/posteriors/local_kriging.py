@@ -54,10 +54,8 @@ _TOGETHER = 32  # the same in few columns, as plans of predictions reckon
 # In many columns: test points that may share their neighbors, and how many they then have, over those of one point.
 _SHARED = ((8, 1.0), (16, 1.5), (8, 1.5), (16, 2.0))
 _SHARING_LOSS = 0.001  # expected log score, in nats, that sharing may cost there
-_OWN, _OWN_SHARE = (
-    48,
-    0.9,
-)  # nearest observations of a test point, of which its group has this share, or it is alone
+# A test point is alone if its group does not have this share of its nearest observations.
+_OWN, _OWN_SHARE = 48, 0.9
 # Groups, and points of each, by which sharing is tried, from so many test points on.
 _TRIED = {256: (5, 3), 1024: (8, 8)}
 _ENOUGH_TO_SHARE = min(_TRIED)
@@ -101,7 +99,7 @@ def nearest(
 
     The test points are taken in groups; the `n_neighbors` observations nearest to a group are the one term of its
     composite, so that each group has the exact Gaussian process given those (local kriging). Nearness is measured in
-    the kernel's length scales. Larger groups share the work of a factorisation.
+    the kernel's length scales. Larger groups share the work of a factorization.
 
     Parameters
     ----------
@@ -113,7 +111,7 @@ def nearest(
         Test points in a group, at most.
     mean : as in `posterior`
         Prior mean. Unknown coefficients (a name, or a `Basis`) are estimated in each term by itself, from its own
-        observations and the prior that the `Basis` has: universal kriging in a moving neighbourhood. With an
+        observations and the prior that the `Basis` has: universal kriging in a moving neighborhood. With an
         `Estimated` they are those of the whole, and their error is added.
     n_jobs : int, optional
         Processes to use, as in joblib. The result does not depend on it.
@@ -406,16 +404,16 @@ class NearestPredictor:
         """Observations of each group, the farthest first: shape (groups, size)."""
         n = len(self.data.X)
         ranks = neighbors.ranks(n)
-        centres = np.stack([tests[group].mean(axis=0) for group in groups])
+        centers = np.stack([tests[group].mean(axis=0) for group in groups])
         if len(groups[0]) == 1:
-            return self._search.at_ranks(centres, ranks, n_jobs)[:, ::-1]
+            return self._search.at_ranks(centers, ranks, n_jobs)[:, ::-1]
         count = min(n, _CANDIDATES * neighbors.size)
         if current_device() is not None:
             found = self._search.nearest_to_groups(tests, groups, max(count, int(ranks[-1]) + 1), ranks)
             if found is not None:
                 return found.flip(1)
         looked = np.concatenate([np.arange(count), ranks[ranks >= count]])
-        candidates = self._search.at_ranks(centres, looked, n_jobs)
+        candidates = self._search.at_ranks(centers, looked, n_jobs)
         return _GroupSets(tests, groups, self._search.points, candidates, count, ranks)
 
 

@@ -60,23 +60,23 @@ class NeighborSearch:
         # As fast to search as the default tree or faster, and made in half the time.
         return KDTree(self.points, leafsize=_LEAF, balanced_tree=False)
 
-    def nearest(self, centres: Floats, count: int, n_jobs: int | None) -> Any:
-        """Positions of the `count` points nearest to each of m centres, nearest first: shape (m, count)."""
-        return self.at_ranks(centres, np.arange(count), n_jobs)
+    def nearest(self, centers: Floats, count: int, n_jobs: int | None) -> Any:
+        """Positions of the `count` points nearest to each of m centers, nearest first: shape (m, count)."""
+        return self.at_ranks(centers, np.arange(count), n_jobs)
 
-    def at_ranks(self, centres: Floats, ranks: Indices, n_jobs: int | None) -> Any:
-        """Positions of the points of some ranks in nearness to each of m centres: shape (m, len(ranks)).
+    def at_ranks(self, centers: Floats, ranks: Indices, n_jobs: int | None) -> Any:
+        """Positions of the points of some ranks in nearness to each of m centers: shape (m, len(ranks)).
 
         The nearest has rank 0; ranks ascend.
         """
-        return fetch(self.at_ranks_there(centres, ranks, n_jobs))
+        return fetch(self.at_ranks_there(centers, ranks, n_jobs))
 
-    def at_ranks_there(self, centres: Floats, ranks: Indices, n_jobs: int | None) -> Array:
+    def at_ranks_there(self, centers: Floats, ranks: Indices, n_jobs: int | None) -> Array:
         """The same with the positions left on the device in use, where they were found."""
-        found = self._by_distances(centres, int(ranks[-1]) + 1)
+        found = self._by_distances(centers, int(ranks[-1]) + 1)
         if found is not None:
             return found[1] if len(ranks) == found[1].shape[1] else found[1][:, like(ranks, found[1])]
-        indices = self._tree.query(centres, k=(ranks + 1).tolist(), workers=_workers(n_jobs))[1]
+        indices = self._tree.query(centers, k=(ranks + 1).tolist(), workers=_workers(n_jobs))[1]
         if indices.max(initial=0) == len(self.points):  # the tree's mark for a point at an infinite distance
             raise LinAlgError(
                 "Distances between the observations and the test points are beyond double precision. Scale the inputs."
@@ -103,12 +103,12 @@ class NeighborSearch:
             seen[self.nearest(sites[start : start + step], count, n_jobs)] = True
         return np.flatnonzero(seen)
 
-    def distance_to(self, centres: Floats, rank: int, n_jobs: int | None) -> Floats:
-        """Distance of each centre to the point of that rank, the nearest being the first: shape (m,)."""
-        found = self._by_distances(centres, rank)
+    def distance_to(self, centers: Floats, rank: int, n_jobs: int | None) -> Floats:
+        """Distance of each center to the point of that rank, the nearest being the first: shape (m,)."""
+        found = self._by_distances(centers, rank)
         if found is not None:
             return np.asarray(np.sqrt(fetch(found[0][:, -1])))
-        return np.asarray(self._tree.query(centres, k=[rank], workers=_workers(n_jobs))[0][:, 0])
+        return np.asarray(self._tree.query(centers, k=[rank], workers=_workers(n_jobs))[0][:, 0])
 
     def nearest_to_groups(
         self, tests: Floats, groups: list[Indices], candidates: int, ranks: Indices
@@ -147,15 +147,15 @@ class NeighborSearch:
 
         return device.torch.cat(in_batches(len(groups), candidates * padded.shape[1], nearest))
 
-    def _by_distances(self, centres: Floats, count: int) -> tuple[Array, Array] | None:
+    def _by_distances(self, centers: Floats, count: int) -> tuple[Array, Array] | None:
         """Squared distances and positions of the nearest, on the device; None where there is none, or not up to it."""
         device = current_device()
-        if device is None or not len(centres):
+        if device is None or not len(centers):
             return None
         if device.name not in self._sent:
             self._sent[device.name] = _Sent.of(device, self.points)
         sent = self._sent[device.name]
-        found = sent.nearest(device.send(centres - sent.middle), count)
+        found = sent.nearest(device.send(centers - sent.middle), count)
         return None if found is None else (found[0], found[1])
 
     def __getstate__(self) -> dict[str, Any]:

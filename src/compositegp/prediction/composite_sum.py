@@ -67,7 +67,7 @@ class CompositeSumPredictor(Predictor):
         return found
 
     def prepare(self) -> None:
-        """Factorise the terms."""
+        """Factorize the terms."""
         self._factors.of(self.fitted.composite)
 
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals:

@@ -57,9 +57,7 @@ MOST_EXACT = 2048
 _OUTGROWN = 1.25  # times as many observations as errors were learned from, at which they are learned anew
 _HELD_NEIGHBORS = 2**22  # indices of neighbors held at once
 _MOST_JOINT = 8192  # observations in the one term of a joint prediction, at most
-_LOCAL_FREEDOM = (
-    100.0  # prior error of a coefficient in a neighborhood, over that of the estimate from all the data
-)
+_LOCAL_FREEDOM = 100.0  # prior error of a coefficient in a neighborhood, over that of the estimate from all data
 
 
 @storable
@@ -270,7 +268,7 @@ class ExactPredictor(Predictor):
         return self.precision
 
     def prepare(self) -> None:
-        """Factorise the covariance of all the data."""
+        """Factorize the covariance of all the data."""
         self._factors.of(self._whole)
 
     def marginals(self, Z: Floats, n_jobs: int | None) -> Marginals | Surrounded:
@@ -321,7 +319,7 @@ class ExactPredictor(Predictor):
         return HeldOutPart(rows, 0, search.distances(rows, sets[:, 0]), found)
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
-        """Every training point predicted from all the others, from one factorisation."""
+        """Every training point predicted from all the others, from one factorization."""
         data = self._undetermined
         return self.surrounded(leave_one_out(data, Factors(data).one_block(self._whole)), n_jobs), data.noise
 

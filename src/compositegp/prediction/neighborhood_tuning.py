@@ -42,9 +42,7 @@ _CURVE_SKIPS = (0, 64)  # nearest observations that they are predicted without
 _WIDE_SKIPS = (512, 2048)  # and in few columns, where gaps may be as wide as those that errors are learned in
 _NEAR_POINTS = 2500  # training points predicted near the data; fewer leave coverage off by several points
 _FAR_POINTS = 600  # training points predicted at each of the larger distances
-_SHARE = (
-    4  # one training point in this many is predicted, at most, but at least `_ENOUGH`: with few data a fit is quick
-)
+_SHARE = 4  # one training point in so many is predicted, but at least `_ENOUGH`: with few data a fit is quick
 _ENOUGH = 300  # training points predicted near the data in any case
 _FEW_COLUMNS = 2  # up to this many columns gaps may be wide: errors are learned at a larger distance too
 _FAR_WEIGHT = 1 / 6  # in more columns, of errors farther from the data than a new row will be

@@ -89,7 +89,7 @@ class ThetaMixture(Predictor):
 
     @property
     def members(self) -> list[WeightedKernel]:
-        """Values of θ with their weights, and the data factorised under each on the device in use."""
+        """Values of θ with their weights, and the data factorized under each on the device in use."""
         device = current_device()
         name = None if device is None else device.name
         if name not in self._cached:

@@ -44,7 +44,7 @@ _GAIN = 1e-4  # the search for the mode ends when a step promises less log poste
 
 
 class WeightedKernel(NamedTuple):
-    """A kernel with one of the values of θ, and the data factorised under it.
+    """A kernel with one of the values of θ, and the data factorized under it.
 
     Attributes
     ----------
@@ -88,9 +88,8 @@ def weighted_kernels(data: Observations) -> list[WeightedKernel]:
     if posterior.factored_at(data.kernel.theta) is None:
         return []
     thetas, log_ratios = Proposal.around_mode(posterior).draw(posterior)
-    log_ratios = np.where(
-        np.isnan(log_ratios), -np.inf, log_ratios
-    )  # basis functions that are the same at the data
+    # NaN: basis functions that are the same at the data.
+    log_ratios = np.where(np.isnan(log_ratios), -np.inf, log_ratios)
     if not np.isfinite(log_ratios).any():
         return []
     weights = tempered_weights(log_ratios)
@@ -156,7 +155,7 @@ class ThetaPosterior:
         return self.data.with_kernel(at_theta(self.data.kernel, theta))
 
     def factored_at(self, theta: Floats) -> FactoredStack | None:
-        """All the data as one block, factorised; None where the covariance is singular in double precision."""
+        """All the data as one block, factorized; None where the covariance is singular in double precision."""
         data, (stack,) = self.at(theta), Composite.full(len(self.data.X)).stacks
         points = data.rows("X", stack)
         try:

@@ -1,6 +1,6 @@
 """Predictive distributions in the target's own unit, and scores of them."""
 
-from compositegp.predictive.calibration import Calibration, ratios, scaled_t_log_density
+from compositegp.predictive.calibration import Calibration, ratios
 from compositegp.predictive.combination import combine_predictions
 from compositegp.predictive.distribution import PredictiveDistribution
 from compositegp.predictive.families import Family, Normal, NormalMixture, StudentT
@@ -32,6 +32,5 @@ __all__ = [
     "combine_predictions",
     "point_scores",
     "ratios",
-    "scaled_t_log_density",
     "score_predictions",
 ]

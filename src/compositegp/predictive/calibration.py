@@ -16,7 +16,7 @@ with three things that the neighborhood of a prediction says at no cost:
 
 a and b_w are linear between knots, one at the median δ of each distance at which training points were predicted, so
 that each distance is calibrated by its own errors. γ² is the scale of errors above the mean over that below it
-(`TwoPieceT`). The numbers maximize the log score, less a ridge penalty that pulls toward s = 1, a large df and γ = 1:
+(`TwoPieceT`). The numbers maximize the log density, less a ridge penalty that pulls toward s = 1, a large df and γ = 1:
 the Gaussian. It lets b_w fade from knot to knot with the share of the variance that the data explain. Where the numbers
 gain next to nothing, the Gaussian itself is kept.
 
@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import digamma, gammaln
 
 from compositegp.backend import Floats, blas_threads_for
 from compositegp.posteriors import WINDOWS, Neighborhood
@@ -44,10 +43,7 @@ from compositegp.validation import are_finite, is_real
 _SMALLEST = 1e-12  # least variance of a prediction, over the prior's
 _KNOTS_APART = 0.05  # least distance of two knots, in δ
 _RIDGE = 8.0  # weight of the penalty; a quarter or four times of it changes held-out scores by 0.001 nats at most
-_LOG_DF = (
-    np.log(2.1),
-    np.log(200.0),
-)  # df from 2.1, so that a variance exists; above 200 it is a normal distribution
+_LOG_DF = (np.log(2.1), np.log(200.0))  # from 2.1, so that a variance exists; above 200 it is a normal distribution
 _PRIOR_LOG_DF = np.log(30.0)  # log df that the penalty pulls to
 _WORTH = 0.005  # least gain, in nats a prediction, for which the Gaussian is given up
 _WORTH_IN_ALL = 5.0  # least gain in nats over all the points
@@ -326,15 +322,3 @@ def _hats(x: Floats, knots: Floats) -> Floats:
 
 def _centered(rho: Floats, rho_range: Floats) -> Floats:
     return np.asarray(np.clip(rho, rho_range[0], rho_range[1]) - rho_range[2])
-
-
-def scaled_t_log_density(squares: Floats, log_scale: Floats, log_df: Floats) -> tuple[Floats, Floats, Floats]:
-    """Logarithm of the density of s · t(df) at z, given z², and its derivatives in log s and log df."""
-    df = np.exp(log_df)
-    r = squares * np.exp(-2 * log_scale) / df
-    share, log_tail = r / (1 + r), np.log1p(r)
-    value = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * (log_df + np.log(np.pi)) - log_scale
-    value = value - (df + 1) / 2 * log_tail
-    by_scale = (df + 1) * share - 1
-    by_df = 0.5 * (df * (digamma((df + 1) / 2) - digamma(df / 2) - log_tail) - 1 + (df + 1) * share)
-    return value, by_scale, by_df

@@ -137,7 +137,7 @@ def is_longitude_latitude(
     --------
     >>> is_longitude_latitude("lon", "lat", np.array([10.0, 20.0]), np.array([50.0, 60.0]))
     True
-    >>> is_longitude_latitude("lon", "lat", np.array([5e5, 6e5]), np.array([6e6, 7e6]))  # metres
+    >>> is_longitude_latitude("lon", "lat", np.array([5e5, 6e5]), np.array([6e6, 7e6]))  # meters
     False
     """
     east, north = [*units, "", ""][:2]

@@ -9,9 +9,7 @@ from compositegp.spatial.longitudes import unwrapped
 from compositegp.spatial.map_model import MapModel
 
 _TREND = 0.25  # share of the variance that a plane explains, from which a trend is told
-_CLUSTERED = (
-    0.5  # mean distance to the nearest, over that of places without order, under which places are in clusters
-)
+_CLUSTERED = 0.5  # mean distance to the nearest, over that without any order, under which places are in clusters
 _MOST = 5000  # places that are looked at
 
 

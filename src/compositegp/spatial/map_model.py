@@ -70,7 +70,7 @@ class MapModel:
 
     @property
     def has_logarithm(self) -> bool:
-        """Whether the logarithm of the target is modelled."""
+        """Whether the logarithm of the target is modeled."""
         return bool(self.regressor.target_transform == "log")
 
     def check_arguments(self, *, log: bool, kernel: Any, prediction: Any) -> None:

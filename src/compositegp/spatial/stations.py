@@ -77,7 +77,7 @@ def read_stations(
         Column with the variance of each measurement's error.
     sphere : bool or "auto"
     log : bool
-        Whether the logarithm of the target is modelled.
+        Whether the logarithm of the target is modeled.
     """
     if not hasattr(frame, "columns"):
         raise ValueError(f"frame must be a data frame of pandas or GeoPandas; found {type(frame).__name__}.")

@@ -36,6 +36,7 @@ def count_observed(values: Any, grid: Grid) -> Floats:
     ----------
     values : array of the grid's shape, of NumPy or of Dask
         NaN is not observed. It is read in strips.
+    grid : Grid
     """
     size = block_shape(grid)
     shape = tuple(-(-cells // step) for cells, step in zip(grid.shape, size, strict=True))
