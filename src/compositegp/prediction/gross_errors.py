@@ -35,7 +35,7 @@ def gross_errors(standardized: Floats, targets: Floats) -> Indices:
     >>> errors = np.random.default_rng(0).normal(size=(200, 1))
     >>> gross_errors(errors, errors)
     array([], dtype=int64)
-    >>> errors[[7, 30]] = 100.0, -200.0
+    >>> errors[[7, 30], 0] = 100.0, -200.0
     >>> gross_errors(errors, errors)
     array([30,  7])
     """
