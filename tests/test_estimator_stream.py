@@ -168,6 +168,29 @@ def test_points_that_come_one_by_one_are_learned_from_together(unit, rng):
     np.testing.assert_allclose(model.kernel_.theta, together.kernel_.theta, rtol=0, atol=0.05)
 
 
+def test_single_rows_that_fit_learned_from_do_not_wait(rng, tmp_path):
+    X = rng.uniform(0, 10, (120, 1))
+    y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=120)
+    groups = np.concatenate([np.repeat([0, 1], 50), np.arange(2, 22)])
+    model = CompositeGPRegressor(KERNEL).fit(X, y, groups=groups)
+    before = model.theta_standard_errors_
+    for i in range(3):
+        model.partial_fit(X[i : i + 1] + 20, y[i : i + 1])
+    assert [len(part) for part in model.segments_] == [50, 50] + [1] * 23
+    np.testing.assert_array_equal(model.theta_standard_errors_, before)
+    model.save(tmp_path / "model.cgp")
+    for one in (model, CompositeGPRegressor.load(tmp_path / "model.cgp")):
+        one.partial_fit(X[3:9] + 20, y[3:9])  # three rows have waited, and in the file too
+        assert [len(part) for part in one.segments_] == [50, 50] + [1] * 20 + [9]
+
+
+def test_several_outputs_that_begin_with_one_row_have_one_scale(rng):
+    X, y = rng.uniform(0, 10, (2, 1)), rng.normal(size=(2, 2))
+    with pytest.warns(UserWarning, match="how much each output varies"):
+        CompositeGPRegressor(learning=None).partial_fit(X[:1], y[:1])
+    CompositeGPRegressor(learning=None).partial_fit(X, y)
+
+
 def test_what_was_learned_of_errors_of_few_points_is_outgrown(rng):
     X = rng.uniform(0, 100, (3000, 1))
     y = np.sin(X[:, 0]) + 0.2 * rng.standard_t(3, size=3000)

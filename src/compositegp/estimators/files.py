@@ -111,6 +111,7 @@ def _parts(model: FittedModel) -> dict[str, Any]:
         "weights": model.weights,
         "segment_members": None if segments is None else np.concatenate([*segments, np.empty(0, dtype=np.intp)]),
         "segment_sizes": None if segments is None else np.array([len(part) for part in segments], dtype=np.intp),
+        "waiting": model.waiting,
         "tuning": model.tuning,
         "theta": None,
         "watched": None,

@@ -73,6 +73,8 @@ class FittedModel:
         How the kernel was chosen, where several were compared.
     weights : array of shape (n,) or None
         The kernel's noise of an observation is divided by its weight.
+    waiting : int
+        How many of the last segments are single points that have not been learned from.
     """
 
     prediction: PredictionMethod
@@ -91,6 +93,7 @@ class FittedModel:
     tuning: Any = None
     comparison: KernelComparison | None = None
     weights: Floats | None = None
+    waiting: int = 0
 
     @cached_property
     def own_segments(self) -> list[Indices]:
@@ -175,6 +178,7 @@ class FittedModel:
             segments=None,
             result=None,
             weights=None,
+            waiting=0,
         )
 
     def predict(
@@ -214,8 +218,8 @@ class FittedModel:
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOut]:
         """Training points predicted without themselves and their nearest neighbors, at several distances."""
         return [
-            HeldOut(skip, distance, *self._predicted(rows, found, self.data.take(rows).noise))
-            for rows, skip, distance, found in self.predictor.held_out(n_jobs, seed)
+            HeldOut(skip, distance, *self._predicted(rows, found, noise))
+            for rows, skip, distance, found, noise in self.predictor.held_out(n_jobs, seed)
         ]
 
     def left_out(self, n_jobs: int | None) -> PredictiveDistribution:

@@ -145,7 +145,7 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
     if training.functionals is not None:
         check_untransformed(target, training.functionals)
         kernel, (X,) = lift(kernel, X=training.functionals)
-    _check_determined(matching_mean(kernel, mean), X, learns=choices.learning is not None)
+    _check_determined(matching_mean(kernel, mean), X, learns=choices.learning is not None and len(kernel.theta) > 0)
     result, average, comparison = None, None, None
     if choices.learning is not None and len(kernel.theta):
         average = Average.empty(len(kernel.theta))

@@ -163,15 +163,16 @@ def _read_groups(groups: ArrayLike | None, count: int) -> npt.NDArray[Any] | Non
     if groups is None:
         return None
     labels = np.asarray(groups)
-    if labels.dtype == object and len({type(label) for label in labels.ravel().tolist()}) > 1:
-        # Labels of several kinds have no order: each becomes the number of its first row.
-        numbers: dict[Any, int] = {}
-        labels = np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()], dtype=np.intp)
     if labels.shape != (count,):
         raise ValueError(
             f"groups must have one label for each of the {count} rows of X; found an array of shape {labels.shape}."
         )
-    return labels
+    if labels.dtype != object or len({type(label) for label in labels.tolist()}) == 1:
+        return labels
+    # Labels of several kinds have no order: each becomes the number of its first row. All NaN are one label.
+    numbers: dict[Any, int] = {}
+    keys = [label if label == label else np.nan for label in labels.tolist()]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
 
 
 def _own(values: Floats, given: ArrayLike) -> Floats:
@@ -207,6 +208,8 @@ def read_targets(y: ArrayLike) -> Floats:
 def _check_no_times(values: Any) -> None:
     """Refuse times, which would silently become nanoseconds."""
     dtypes = getattr(values, "dtypes", getattr(values, "dtype", None))
+    if dtypes is None and isinstance(values, list | tuple):
+        dtypes = np.asarray(values).dtype
     kinds = [str(one) for one in np.ravel(np.asarray(dtypes, dtype=object))]
     times = [
         kind for kind in kinds if kind.lower().startswith(("datetime", "timedelta", "period", "date", "duration"))

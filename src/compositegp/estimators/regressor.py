@@ -279,6 +279,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Hyper-parameters, the coefficients of the mean, the number of neighbors and the calibration stay as they are:
         so a model that was learned once serves the windows of a map that is too large for memory, or tomorrow's data.
+        (A model of fewer than 100 observations has no calibration: it is learned from the new ones.)
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         The parts by their names.
     d : int
     """
-    parts = Fields(values, NAMES, ["comparison"])
+    parts = Fields(values, NAMES, ["comparison", "waiting"])
     kernel, mean = check_kernel(parts["kernel"]), _mean(parts["mean"])
     rows = isinstance(kernel, OnFunctionals) and parts["watched"] is None
     X = parts.reals("X", None, d + 1 if rows else d)
@@ -87,6 +87,7 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         mean, plain_points(kernel, X) if n else np.zeros((1, d)), outputs, n if watched is None else None
     )
     choices.prediction.check_tuning(parts["tuning"], q, outputs)
+    segments = _segments(parts, n)
     return FittedModel(
         choices.prediction,
         choices.terms,
@@ -98,11 +99,12 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         X,
         y,
         None if parts["noise_variance"] is None else check_noise_variance(parts.reals("noise_variance", n), n),
-        _segments(parts, n),
+        segments,
         tuning=parts["tuning"],
         watched=None if watched is None else _belief(watched, kernel, mean, d, q, outputs),
         weights=_weights(parts, n),
         comparison=None if parts["comparison"] is None else KernelComparison.from_values(parts["comparison"]),
+        waiting=_waiting(parts, segments),
     )
 
 
@@ -174,6 +176,15 @@ def _segments(parts: Fields, n: int) -> list[Indices] | None:
     if not np.array_equal(np.sort(members), np.arange(n)) or sizes.sum() != n or not sizes.all():
         raise ValueError("its arrays do not fit together: segments have to hold each observation once")
     return np.split(members, np.cumsum(sizes)[:-1]) if len(sizes) else []
+
+
+def _waiting(parts: Fields, segments: list[Indices] | None) -> int:
+    """How many of the last segments wait to be learned from; 0 in files of earlier versions."""
+    waiting = 0 if parts["waiting"] is None else parts.count("waiting")
+    last = [] if segments is None or not waiting else segments[-waiting:]
+    if len(last) < waiting or any(len(part) != 1 for part in last):
+        raise ValueError("its arrays do not fit together: segments that wait are single points")
+    return waiting
 
 
 def _average(values: Any, p: int) -> Average:

@@ -25,6 +25,12 @@ def begin(estimator: Any, training: Training, watch: Floats | Functionals | None
     """The model before the first segment."""
     choices = choices_of(estimator)
     target, kernel, mean = model_of(estimator, training)
+    if np.ndim(target.scale) and len(training.X) == 1:
+        warn_caller(
+            "The first segment has one row, which does not say how much each output varies: all outputs have the same "
+            "error bars until 100 rows are there. Begin with some rows.",
+            UserWarning,
+        )
     p, d = len(kernel.theta), training.X.shape[1]
     average = Average.empty(p) if choices.learning is not None and p else None
     X, y = np.empty((0, d)), np.empty((0, *training.y.shape[1:]))
@@ -84,7 +90,9 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
         belief = belief.take_in(Observations.of(kernel, model.mean, X, y, noise, weights))
         return replace(model, kernel=kernel, average=average, watched=belief, result=None)
     n = len(earlier)
-    segments = [*(model.own_segments if n else []), np.arange(n, n + len(X))]
+    segments, waiting = [*(model.own_segments if n else []), np.arange(n, n + len(X))], 0
+    if estimator.learning is not None:
+        segments, waiting = _together(segments, model.waiting)
     after = replace(
         model,
         estimate=None,
@@ -92,7 +100,8 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
         y=np.concatenate([model.y, y]),
         noise_variance=_joined(model.noise_variance, noise, n, len(X), 0.0),
         weights=_joined(model.weights, weights, n, len(X), 1.0),
-        segments=segments if estimator.learning is None else _together(segments),
+        segments=segments,
+        waiting=waiting,
         result=None,
         tuning=None if model.prediction.outgrows(model.tuning, n + len(X)) else model.tuning,
     )
@@ -105,16 +114,15 @@ def absorb(estimator: Any, model: FittedModel, training: Training) -> FittedMode
     return replace(after, kernel=kernel, average=average)
 
 
-def _together(segments: list[Indices]) -> list[Indices]:
-    """Segments of which the last is joined with the points that came one by one before it.
+def _together(segments: list[Indices], waiting: int) -> tuple[list[Indices], int]:
+    """Segments of which the last is joined with the points that came one by one before it, and how many now wait.
 
     One point has no maximum likelihood estimate: points that come one by one wait until there are enough of them, or
     until a larger segment comes, and are learned from together.
     """
-    alone = next((count for count, part in enumerate(reversed(segments[:-1])) if len(part) > 1), len(segments) - 1)
-    if not alone or (len(segments[-1]) == 1 and alone + 1 < _TOGETHER):
-        return segments
-    return [*segments[: -alone - 1], np.concatenate(segments[-alone - 1 :])]
+    if len(segments[-1]) == 1 and waiting + 1 < _TOGETHER:
+        return segments, waiting + 1
+    return [*segments[: -waiting - 1], np.concatenate(segments[-waiting - 1 :])], 0
 
 
 def _learned(

@@ -194,7 +194,8 @@ def box(low: ArrayLike, high: ArrayLike, size: int = 8) -> tuple[Floats, Floats]
     ends = np.stack([np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in (low, high)])
     if ends.ndim != 2 or not np.isfinite(ends).all() or (ends[0] > ends[1]).any():
         raise ValueError(f"low must not be above high, and both finite; found {low!r:.80} and {high!r:.80}.")
-    nodes, shares = np.polynomial.legendre.leggauss(check_count(size, "size"))
+    size = check_count(size, "size")
+    nodes, shares = np.polynomial.legendre.leggauss(size)
     wide_columns = int((ends[1] > ends[0]).sum())
     if size**wide_columns > _MOST_POINTS:
         raise ValueError(

@@ -22,12 +22,15 @@ class HeldOutPart(NamedTuple):
     distances : array of shape (m,)
         From each to the nearest observation that it was predicted from, in length scales.
     predicted : Surrounded
+    noise : array of shape (m,)
+        Noise variances of what was observed there.
     """
 
     rows: Indices
     n_skipped: int
     distances: Floats
     predicted: Surrounded
+    noise: Floats
 
 
 @dataclass(frozen=True, eq=False)

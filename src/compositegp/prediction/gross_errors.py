@@ -47,6 +47,8 @@ def gross_errors(standardized: Floats, targets: Floats) -> Indices:
     ):
         if _are_few_and_most(gross, sizes, share):
             rows = np.flatnonzero(gross)
+            beyond = rows[outside[rows] > _OUTSIDE]  # the others are thrown off by these
+            rows = beyond if len(beyond) else rows
             return np.asarray(rows[np.argsort(-errors[rows], kind="stable")])
     return np.zeros(0, dtype=np.intp)
 

@@ -62,7 +62,7 @@ class Predictor(ABC):
         )
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
-        """Training points predicted without themselves and their K nearest: (rows, K, distances, predictions)."""
+        """Training points predicted without themselves and their K nearest: see `HeldOutPart`."""
         raise ValueError(f"validate needs prediction=Nearest(); found {self.method!r}.")
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:

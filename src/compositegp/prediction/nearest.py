@@ -52,6 +52,8 @@ from compositegp.predictive import Family
 from compositegp.storage import storable
 from compositegp.validation import check_count
 
+MOST_MIXED = 500
+"""Observations up to which ``theta_uncertainty="auto"`` mixes over θ. With more the effect is small."""
 MOST_EXACT = 2048
 """Observations up to which ``n_neighbors="auto"`` is the exact Gaussian process: quicker than neighborhoods."""
 _OUTGROWN = 1.25  # times as many observations as errors were learned from, at which they are learned anew
@@ -167,15 +169,17 @@ class Nearest(PredictionMethod):
         if self.calibration is None or n < FEWEST_POINTS or self.n_neighbors != "auto":
             return None
         predictor = ExactPredictor(self, fitted)
-        search = fitted.search.with_data(predictor.data)
-        parts = exact_held_out_predictions(predictor.precision, search, n_jobs, thinned=True)
+        parts = predictor.held_out_thinned(n_jobs)
         return NeighborhoodTuning(n, **learn_errors_by(predictor.data, parts, heavy_tails)._asdict())
 
     def outgrows(self, tuning: Any, n_samples: int) -> bool:
-        """Whether an exact Gaussian process has become so much larger, or is one no more."""
+        """Whether an exact Gaussian process has become so much larger, is one no more, or mixes over θ no more."""
         if self.n_neighbors != "auto" or not isinstance(tuning, NeighborhoodTuning) or tuning.curve is not None:
             return False
-        return not self.is_exact(n_samples) or n_samples > _OUTGROWN * tuning.n_neighbors
+        before = tuning.n_neighbors
+        if not self.is_exact(n_samples) or self.mixes_theta(before) != self.mixes_theta(n_samples):
+            return True
+        return n_samples > _OUTGROWN * before
 
     def predicts_in_gaps(self, n_samples: int) -> bool:
         """Whether there are more observations than an exact Gaussian process takes."""
@@ -229,6 +233,12 @@ class Nearest(PredictionMethod):
     def is_exact(self, n_samples: int) -> bool:
         """Whether that many observations are all one term."""
         return n_samples <= (MOST_EXACT if self.n_neighbors == "auto" else int(self.n_neighbors))
+
+    def mixes_theta(self, n_samples: int) -> bool:
+        """Whether predictions from that many observations, from which θ was learned, are averaged over θ."""
+        if not self.is_exact(n_samples):
+            return False
+        return n_samples <= MOST_MIXED if self.theta_uncertainty == "auto" else bool(self.theta_uncertainty)
 
 
 class ExactPredictor(Predictor):
@@ -310,13 +320,18 @@ class ExactPredictor(Predictor):
             return held_out_predictions(search, Neighbors(len(self.data.X) - 1), n_jobs, seed=seed)
         return exact_held_out_predictions(self._cached_precision, search, n_jobs, seed=seed)
 
+    def held_out_thinned(self, n_jobs: int | None) -> list[HeldOutPart]:
+        """The same for fewer points at the larger distances: enough to learn how large errors are."""
+        search = self._fitted.search.with_data(self.data)
+        return exact_held_out_predictions(self._cached_precision, search, n_jobs, thinned=True)
+
     def left_out_surroundings(self, n_jobs: int | None) -> HeldOutPart:
         """Every training point predicted from all the others, with what the observations around it say of errors."""
         n = len(self.data.X)
         rows, search = np.arange(n), self._fitted.search.with_data(self.data)
         sets = search.around(rows, 0, Neighbors(min(n - 1, max(WINDOWS))), n_jobs)[:, ::-1]
         (found,) = self._cached_precision.without(rows, sets, (0,), n_jobs)
-        return HeldOutPart(rows, 0, search.distances(rows, sets[:, 0]), found)
+        return HeldOutPart(rows, 0, search.distances(rows, sets[:, 0]), found, self.data.noise)
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from all the others, from one factorization."""

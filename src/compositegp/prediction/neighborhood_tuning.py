@@ -261,31 +261,23 @@ def learn_errors(
     return learn_errors_by(search.data, parts, heavy_tails)
 
 
-def learn_errors_by(
-    data: Observations, parts: list[HeldOutPart], heavy_tails: bool, noise_of_all: Floats | None = None
-) -> LearnedErrors:
+def learn_errors_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool) -> LearnedErrors:
     """The same from training points that were predicted already, the nearest to the data first."""
-    near, noise = parts[0], _noise_at(data, parts[0].rows, noise_of_all)
-    errors = _standardized(data, near, near.predicted.variance + noise)
+    near = parts[0]
+    errors = _standardized(data, near, near.predicted.variance + near.noise)
     worst = gross_errors(errors, data.targets_of(near.rows).reshape(errors.shape))
-    return LearnedErrors(calibrate_by(data, parts, heavy_tails, noise_of_all), near.rows[worst])
+    return LearnedErrors(calibrate_by(data, parts, heavy_tails), near.rows[worst])
 
 
-def calibrate_by(
-    data: Observations, parts: list[HeldOutPart], heavy_tails: bool, noise_of_all: Floats | None = None
-) -> Calibration:
-    """Learn scale and tails of errors from training points that were predicted at several distances.
-
-    Their noise is that of the data, or the variances (n,) given for all of them.
-    """
+def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool) -> Calibration:
+    """Learn scale and tails of errors from training points that were predicted at several distances."""
     errors, rhos, deltas, scales, distances, weights = [], [], [], [], [], []
     for part in parts:
-        rows, skip, _, found = part
+        rows, skip, _, found, noise = part
         # Of holes of `skip` observations there are no more than n / skip that do not overlap: errors are no more.
         weight = min(1.0, len(data.X) / (max(skip, 1) * len(rows)))
         if skip and data.X.shape[1] > _FEW_COLUMNS:
             weight *= _FAR_WEIGHT
-        noise = _noise_at(data, rows, noise_of_all)
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
         variance = np.maximum(found.variance + noise, 1e-12 * total)
         rho, delta = ratios(variance, total, found.surroundings)
@@ -337,8 +329,7 @@ def _calibrated_crps(
     data = search.data
     parts = _predict_held_out(search, chosen, n_jobs)
     calibration = calibrate_by(data, parts, heavy_tails)
-    rows, _, _, found = parts[0]
-    noise = _noise(data, rows)
+    rows, _, _, found, noise = parts[0]
     factors, family = spread_of(calibration, data.kernel, data.X[rows], found, noise)
     errors = (data.targets_of(rows) - found.mean).reshape(len(rows), -1)
     total = diagonal(data.kernel, data.X[rows], noise=False) + noise
@@ -458,7 +449,8 @@ def gap_predictions(
         own = np.sort(group)
         around = Neighborhood(*(values[own] for values in predicted.surroundings))
         part = Surrounded(predicted.mean[own], predicted.variance[own], around)
-        found.append(HeldOutPart(rows[own], int(np.median(skipped[own])), distances[own], part))
+        noise = _noise(search.data, rows[own])
+        found.append(HeldOutPart(rows[own], int(np.median(skipped[own])), distances[own], part, noise))
     return found
 
 
@@ -466,7 +458,9 @@ def _predict_held_out(
     search: NearestPredictor, chosen: list[_HeldOutSets], n_jobs: int | None
 ) -> list[HeldOutPart]:
     return [
-        HeldOutPart(rows, skipped + skip, search.distances(rows, sets[:, -1 - skip]), part)
+        HeldOutPart(
+            rows, skipped + skip, search.distances(rows, sets[:, -1 - skip]), part, _noise(search.data, rows)
+        )
         for rows, skipped, sets, skips in chosen
         for skip, part in zip(skips, predict_prefixes(search.data, sets, rows, skips, n_jobs=n_jobs), strict=True)
     ]
@@ -494,8 +488,9 @@ def exact_held_out_predictions(
         rows = _chosen(n, most, number)
         around = Neighbors(min(n - 1, max(skips) + max(WINDOWS)))
         sets = search.around(rows, 0, around, n_jobs)[:, ::-1]
+        noise = _noise(search.data, rows)
         for skip, part in zip(skips, precision.without(rows, sets, skips, n_jobs), strict=True):
-            found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, skip]), part))
+            found.append(HeldOutPart(rows, skip, search.distances(rows, sets[:, skip]), part, noise))
     return found
 
 
@@ -512,10 +507,6 @@ def _chosen(n: int, count: int, number: int) -> Indices:
 
 def _noise(data: Observations, rows: Indices) -> Floats:
     return data.take(rows).noise
-
-
-def _noise_at(data: Observations, rows: Indices, of_all: Floats | None) -> Floats:
-    return _noise(data, rows) if of_all is None else of_all[rows]
 
 
 def _standardized(data: Observations, part: HeldOutPart, variance: Floats) -> Floats:

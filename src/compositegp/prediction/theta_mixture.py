@@ -12,16 +12,21 @@ from compositegp.backend import Floats, blas_threads_for, current_device, psd_ro
 from compositegp.composite import Composite
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
-from compositegp.posteriors import Belief, Marginals, Surrounded, exact_belief, exact_marginals, leave_one_out
+from compositegp.posteriors import (
+    Belief,
+    Marginals,
+    Neighborhood,
+    Surrounded,
+    exact_belief,
+    exact_marginals,
+    leave_one_out,
+)
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import ExactPredictor, Nearest
 from compositegp.prediction.neighborhood_tuning import FEWEST_POINTS, NeighborhoodTuning, learn_errors_by
 from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
 from compositegp.predictive import Family
-
-MOST_OBSERVATIONS = 500
-"""Up to this many observations ``theta_uncertainty="auto"`` mixes. With more the effect is small."""
 
 
 def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
@@ -58,9 +63,7 @@ def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
 
 def mixes_theta(method: PredictionMethod, n: int) -> bool:
     """Whether predictions from n observations, from which θ was learned, are averaged over θ."""
-    if not isinstance(method, Nearest) or not method.is_exact(n):
-        return False
-    return n <= MOST_OBSERVATIONS if method.theta_uncertainty == "auto" else bool(method.theta_uncertainty)
+    return isinstance(method, Nearest) and method.mixes_theta(n)
 
 
 class ThetaMixture(Predictor):
@@ -98,9 +101,11 @@ class ThetaMixture(Predictor):
         return self._cached[name]
 
     def tune(self, *, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
-        """Learn how large errors are from every observation predicted from all the others; None with few of them.
+        """Learn how large errors are from training points at several distances; None with few of them.
 
-        What the neighborhoods say of errors is said under the learned θ, as where test points are predicted.
+        Near the data they are predicted from all the others by the mixture. Farther away they are predicted under the
+        learned θ alone, where one factorization serves all of them. So is what neighborhoods say of errors, there and
+        at test points.
         """
         method, n = self._plug_in.method, len(self._data.X)
         if method.calibration is None or method.n_neighbors != "auto" or n < FEWEST_POINTS:
@@ -108,11 +113,16 @@ class ThetaMixture(Predictor):
         if not self.members:
             assert isinstance(method, Nearest)
             return method.tune(self._fitted, heavy_tails=heavy_tails, n_jobs=n_jobs)
+        farther = [part for part in self._plug_in.held_out_thinned(n_jobs) if part.n_skipped]
+        learned = learn_errors_by(self._plug_in.data, [self._left_out_part(n_jobs), *farther], heavy_tails)
+        return NeighborhoodTuning(n, **learned._asdict())
+
+    def _left_out_part(self, n_jobs: int | None) -> HeldOutPart:
+        """Every training point predicted from all the others, with what the observations around it say of errors."""
         predicted, noise = self.left_out(n_jobs)
         part = self._plug_in.left_out_surroundings(n_jobs)
         found = Surrounded(predicted.mean, predicted.variance, part.predicted.surroundings)
-        learned = learn_errors_by(self._plug_in.data, [part._replace(predicted=found)], heavy_tails, noise)
-        return NeighborhoodTuning(n, **learned._asdict())
+        return part._replace(predicted=found, noise=noise)
 
     def tuned(self, tuning: NeighborhoodTuning) -> "ThetaMixture":
         """The same mixture, with what was learned of its errors."""
@@ -180,8 +190,12 @@ class ThetaMixture(Predictor):
         return claimed.variance
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
-        """Training points predicted without themselves and their K nearest, under the learned θ."""
-        return self._plug_in.held_out(n_jobs, seed)
+        """Training points predicted without themselves and their K nearest: for K > 0 under the learned θ alone."""
+        parts = self._plug_in.held_out(n_jobs, seed)
+        if not self.members:
+            return parts
+        mixed = self._left_out_part(n_jobs)
+        return [part if part.n_skipped else _some_of(mixed, part) for part in parts]
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from all the others under every θ, whose weights do without the point too.
@@ -210,6 +224,14 @@ class ThetaMixture(Predictor):
         if not members:
             return super().noise_variance(kernel, Z)
         return np.asarray(sum(member.weight * noise_variance(member.data.kernel, Z) for member in members))
+
+
+def _some_of(whole: HeldOutPart, part: HeldOutPart) -> HeldOutPart:
+    """Predictions of all the observations, at the rows of another part."""
+    predicted, rows = whole.predicted, part.rows
+    around = Neighborhood(*(values[rows] for values in predicted.surroundings))
+    found = Surrounded(predicted.mean[rows], predicted.variance[rows], around)
+    return part._replace(predicted=found, noise=whole.noise[rows])
 
 
 def _mean_and_deviations(weights: Floats, means: list[Floats]) -> tuple[Floats, Floats]:
