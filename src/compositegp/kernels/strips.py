@@ -11,8 +11,8 @@ from compositegp.backend import Array, diagonals
 from compositegp.kernels.evaluation import diagonal, gram
 
 _LEAST = 128  # points from which on strips are quicker than the whole
-_ELEMENTS = 2**16  # of a strip, about: more leave the cache, fewer keep threads waiting for the interpreter
-_ROWS = 16, 128  # of a strip, at least and at most: half a square of them is computed in vain
+_ELEMENTS = 2**17  # of a strip, about: more leave the cache, fewer keep threads waiting for the interpreter
+_ROWS = 16, 256  # of a strip, at least and at most: half a square of them is computed in vain
 
 Strip = Callable[[slice, slice], Array]
 """Maps two ranges of the points to the matrix of their pairs, which a caller may overwrite."""
