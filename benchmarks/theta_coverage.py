@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from timing import header
 
@@ -115,6 +116,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, nargs="+", default=[1, 2, 5])
     parser.add_argument("--noise", type=float, nargs="+", default=[0.01, 0.1, 0.5, 1.0])
     parser.add_argument("--wide", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="data sets at the same time, on a core each")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # few points tell little of the hyper-parameters
     started, everything = time.perf_counter(), []
@@ -123,10 +125,11 @@ def main() -> None:
     levels = " ".join(f"{100 * level:5.0f}" for level in LEVELS)
     print(f"kernel       d    n  share  {levels}  {levels}  learned mixture  learned mixture")
     for label, score in cells(options):
-        everything.append(np.mean([score(seed) for seed in range(options.sets)], axis=0))
+        sets = Parallel(n_jobs=options.jobs)(delayed(score)(seed) for seed in range(options.sets))
+        everything.append(np.mean(sets, axis=0))
         show(label, everything[-1])
     show(f"{'all':24s}", np.mean(everything, axis=0))
-    print(f"{options.sets} data sets a line, {time.perf_counter() - started:.0f} s")
+    print(f"{options.sets} data sets a line, {time.perf_counter() - started:.0f} s with {options.jobs} process(es)")
 
 
 if __name__ == "__main__":
