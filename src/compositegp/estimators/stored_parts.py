@@ -87,6 +87,8 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         mean, plain_points(kernel, X) if n else np.zeros((1, d)), outputs, n if watched is None else None
     )
     choices.prediction.check_tuning(parts["tuning"], q, outputs)
+    for share in getattr(parts["tuning"], "others", ()):
+        check_covariances(share.kernel, X if n else np.zeros((1, d)))
     segments = _segments(parts, n)
     return FittedModel(
         choices.prediction,

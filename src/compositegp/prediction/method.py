@@ -1,7 +1,7 @@
 """What a prediction method is: parameters that a user gives, and a predictor once there are data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,15 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
-    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None) -> Any:
+    def tune(
+        self,
+        fitted: FittedTerms,
+        *,
+        heavy_tails: bool,
+        n_jobs: int | None,
+        gaps: Gaps | None = None,
+        alternatives: Mapping[str, Kernel] | None = None,
+    ) -> Any:
         """What the method learns from the data before it predicts: a storable object, or None (the default).
 
         Parameters
@@ -135,6 +143,8 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         n_jobs : int or None
         gaps : Gaps, optional
             Observations that are hidden from a training point, as around points that will be predicted.
+        alternatives : mapping of str to scikit-learn kernel, optional
+            Kernels that the data hardly tell from the one of the model, learned; only where `predicts_in_gaps`.
         """
         return None
 

@@ -1,12 +1,13 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
@@ -33,6 +34,8 @@ from compositegp.posteriors import (
 )
 from compositegp.prediction.composite_sum import Factors
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
+from compositegp.prediction.kernel_mixture import KernelMixture, learn_shares
+from compositegp.prediction.kernel_shares import KernelShare
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
     FEWEST_POINTS,
@@ -40,6 +43,8 @@ from compositegp.prediction.neighborhood_tuning import (
     calibrated_crps,
     chosen_neighbors,
     exact_held_out_predictions,
+    gap_predictions,
+    gap_sets,
     held_out_predictions,
     learn_errors,
     learn_errors_by,
@@ -136,12 +141,14 @@ class Nearest(PredictionMethod):
         heavy_tails: bool,
         n_jobs: int | None,
         gaps: Gaps | None = None,
+        alternatives: Mapping[str, Kernel] | None = None,
         spread: bool = True,
     ) -> NeighborhoodTuning | None:
         """Learn which neighbors are enough, how much the mean varies, and how large errors are.
 
-        With `gaps` errors are those of training points in such gaps; an exact Gaussian process does without them.
-        Neighbors are the nearest alone where `spread` is False.
+        With `gaps` errors are those of training points in such gaps, by which `alternatives` to the kernel get shares
+        in predictions; an exact Gaussian process does without them. Neighbors are the nearest alone where `spread` is
+        False.
         """
         n = len(fitted.data.X)
         if self.is_exact(n):
@@ -161,7 +168,17 @@ class Nearest(PredictionMethod):
         if self.calibration is None:
             return tuning
         search = fitted.search.with_data(self.local_data(fitted, tuning))
-        return replace(tuning, **learn_errors(search, neighbors, heavy_tails, n_jobs, gaps)._asdict())
+        held = None if gaps is None else gap_sets(search, gaps, neighbors, n_jobs)
+        if held is None:
+            return replace(tuning, **learn_errors(search, neighbors, heavy_tails, n_jobs)._asdict())
+        parts = gap_predictions(search, held, n_jobs)
+        tuning = replace(tuning, **learn_errors_by(search.data, parts, heavy_tails)._asdict())
+        if not alternatives:
+            return tuning
+        options: Any = {"heavy_tails": heavy_tails, "n_jobs": n_jobs}
+        return replace(
+            tuning, others=learn_shares(search, held, parts, tuning.calibration, alternatives, **options)
+        )
 
     def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Errors of the exact Gaussian process; with fewer than 100 observations they are the Gaussian's."""
@@ -210,7 +227,13 @@ class Nearest(PredictionMethod):
             return ExactPredictor(self, fitted, tuning)
         tuning = self.tune(fitted, heavy_tails=True, n_jobs=None) if tuning is None else tuning
         assert isinstance(tuning, NeighborhoodTuning)
-        return NeighborhoodPredictor(self, fitted, tuning)
+        first = NeighborhoodPredictor(self, fitted, tuning)
+        if not tuning.others:
+            return first
+        weights = np.array([one.weight for one in tuning.others])
+        members = [first, *(first.under(one) for one in tuning.others)]
+        kernels = [fitted.data.kernel, *(one.kernel for one in tuning.others)]
+        return KernelMixture(members, kernels, np.array([1 - weights.sum(), *weights]))
 
     def local_data(self, fitted: FittedTerms, tuning: NeighborhoodTuning | None) -> Observations:
         """Data under the mean of a neighborhood: that of all the data, or one whose coefficients vary."""
@@ -356,6 +379,14 @@ class NeighborhoodPredictor(Predictor):
         self._group_size = method.group_size
         self._calibration = tuning.active_calibration
         self._fitted = fitted
+
+    def under(self, share: KernelShare) -> "NeighborhoodPredictor":
+        """The same neighbors under another kernel, with what was learned of its errors."""
+        found = copy(self)
+        found._data = self._data.with_kernel(share.kernel)
+        calibration = share.calibration
+        found._calibration = None if calibration is None or calibration.is_gaussian else calibration
+        return found
 
     def lifted(self, functionals: Functionals) -> "NeighborhoodPredictor":
         """The same search tree, under the model lifted to functionals; calibration is of points, and left to them."""

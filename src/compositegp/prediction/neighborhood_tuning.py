@@ -26,6 +26,7 @@ from compositegp.posteriors import (
 )
 from compositegp.prediction.fitted_terms import HeldOutPart
 from compositegp.prediction.gross_errors import gross_errors
+from compositegp.prediction.kernel_shares import KernelShare
 from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
 from compositegp.validation import are_finite, check_count
@@ -137,6 +138,8 @@ class NeighborhoodTuning:
     calibration : Calibration or None
     gross : int array or None
         Observations whose targets the others contradict, of those by which errors were learned.
+    others : tuple of KernelShare
+        Further kernels, whose predictions are mixed with those of the kernel that was chosen.
     """
 
     n_neighbors: int
@@ -146,6 +149,7 @@ class NeighborhoodTuning:
     spread: Floats | None = None
     calibration: Calibration | None = None
     gross: Indices | None = None
+    others: tuple[KernelShare, ...] = ()
 
     @property
     def neighbors(self) -> Neighbors:
@@ -166,6 +170,10 @@ class NeighborhoodTuning:
             raise ValueError("the curve or the calibration of a tuning is neither")
         if not (self.gross is None or (isinstance(self.gross, np.ndarray) and self.gross.dtype.kind in "iu")):
             raise ValueError("the gross errors of a tuning must be numbers of observations")
+        if not isinstance(self.others, tuple) or not all(isinstance(one, KernelShare) for one in self.others):
+            raise ValueError("the other kernels of a tuning are none")
+        if not sum(one.weight for one in self.others) < 1:
+            raise ValueError("the weights of the other kernels of a tuning leave nothing for the first")
         coefficients, spread = self.coefficients, self.spread
         if coefficients is None and spread is None:
             return
@@ -248,17 +256,14 @@ class LearnedErrors(NamedTuple):
 
 
 def learn_errors(
-    search: NearestPredictor, neighbors: Neighbors, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
+    search: NearestPredictor, neighbors: Neighbors, heavy_tails: bool, n_jobs: int | None
 ) -> LearnedErrors:
-    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest.
-
-    With `gaps`, each is predicted without the observations that its gap hides.
-    """
+    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
     if len(search.data.X) < FEWEST_POINTS:
         return LearnedErrors(None, np.zeros(0, dtype=np.intp))
-    parts = [] if gaps is None else gap_predictions(search, gaps, neighbors.at_most(_GAP_NEIGHBORS), n_jobs)
-    parts = parts or held_out_predictions(search, neighbors, n_jobs, most=_MOST_HELD)
-    return learn_errors_by(search.data, parts, heavy_tails)
+    return learn_errors_by(
+        search.data, held_out_predictions(search, neighbors, n_jobs, most=_MOST_HELD), heavy_tails
+    )
 
 
 def learn_errors_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool) -> LearnedErrors:
@@ -411,37 +416,53 @@ def _held_out_sets(
     return found
 
 
-def gap_predictions(
-    search: NearestPredictor,
-    gaps: Gaps,
-    neighbors: Neighbors,
-    n_jobs: int | None,
-    *,
-    seed: int = 2,
-) -> list[HeldOutPart]:
-    """Training points, each predicted without the observations that its gap hides, in groups by the width of gaps.
+class GapSets(NamedTuple):
+    """Training points in gaps, and the observations around these to predict them from.
+
+    Attributes
+    ----------
+    rows : int array of shape (m,)
+    skipped : int array of shape (m,)
+        How many of the nearest observations the gap hides before the first that it does not.
+    sets : int array of shape (m, n), the farthest first
+    """
+
+    rows: Indices
+    skipped: Indices
+    sets: Any
+
+
+def gap_sets(
+    search: NearestPredictor, gaps: Gaps, neighbors: Neighbors, n_jobs: int | None, *, seed: int = 2
+) -> GapSets | None:
+    """Some training points, each with observations around it that its gap does not hide.
 
     Parameters
     ----------
     search : NearestPredictor
     gaps : Gaps
     neighbors : Neighbors
-        Observations that a training point is predicted from.
+        Observations that a test point is predicted from; 256 are enough here.
     n_jobs : int or None
     seed : int
 
     Returns
     -------
-    list of HeldOutPart
-        Empty where too few training points have as many observations around their gaps.
+    GapSets or None
+        None where too few training points have as many observations around their gaps.
     """
     n = len(search.data.X)
-    neighbors = neighbors.at_most(n // 2)
+    if n < FEWEST_POINTS:
+        return None
+    neighbors = neighbors.at_most(_GAP_NEIGHBORS).at_most(n // 2)
     chosen = _chosen(n, min(_GAP_POINTS, max(_ENOUGH, n // _SHARE)), seed)
     kept, skipped, sets = around_in_gaps(search, gaps, chosen, neighbors, n_jobs)
-    if len(kept) < FEWEST_POINTS:
-        return []
-    rows = chosen[kept]
+    return None if len(kept) < FEWEST_POINTS else GapSets(chosen[kept], skipped, sets)
+
+
+def gap_predictions(search: NearestPredictor, held: GapSets, n_jobs: int | None) -> list[HeldOutPart]:
+    """Predictions of training points in gaps, in groups by the width of the gap."""
+    rows, skipped, sets = held
     (predicted,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
     distances = search.distances(rows, sets[:, -1])
     found = []
