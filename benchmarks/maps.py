@@ -2,6 +2,7 @@
 
     python benchmarks/maps.py satellite            # fill the image of Heaton et al. by the command line, and score it
     python benchmarks/maps.py mirrored             # the training part of the image under its own gaps, mirrored
+    python benchmarks/maps.py simulated            # simulated fields: kernels mixed, and the chosen one alone
     python benchmarks/maps.py stations             # map the precipitation of April 1948 in the US by the command line
     python benchmarks/maps.py million [SIDE ...]   # rasters of SIDE² cells, half missing, filled in chunks;
                                                    # up to 10⁶ cells filled from 10⁶ observed ones by default
@@ -18,6 +19,8 @@ import sys
 import tempfile
 import time
 import warnings
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,11 @@ MIRRORS = {
     "east for west": np.s_[:, ::-1],
     "south for north": np.s_[::-1, :],
 }
+SIMULATED, NOISE, CLOUDED = (
+    (110, 110),
+    0.1,
+    0.4,
+)  # cells, noise, and the level of a second field above which it hides
 
 
 def field(n: int) -> Split:
@@ -267,23 +275,72 @@ def fill_mirrored() -> None:
         cells = cells[np.sort(np.random.default_rng(0).permutation(len(cells))[:MIRRORED])]
         Z = np.column_stack([image.lon.to_numpy()[cells[:, 1]], image.lat.to_numpy()[cells[:, 0]]])
         y = image.to_numpy()[tuple(cells.T)]
-        marks, models = [time.process_time()], []
+        began = time.process_time()
+        model = learn_raster(gappy)
+        middle = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a parameter that does not matter
-            models.append(("in gaps, mixed", learn_raster(gappy).regressor))
-            marks.append(time.process_time())
-            model = learn_raster(gappy, kernel=models[0][1].kernel_)
-            models.append(("in gaps, the chosen kernel", model.regressor))
-            marks.append(time.process_time())
-            models.append(("among the data", clone(models[0][1]).fit(model.X, model.y)))
-            marks.append(time.process_time())
-        for (how, one), spent in zip(models, np.diff(marks), strict=True):
+            plain = clone(model.regressor).fit(model.X, model.y)
+        seconds = [f"{spent:.0f}" for spent in (middle - began, time.process_time() - middle)]
+        mixed, chosen = model.regressor, chosen_alone(model.regressor)
+        for how, one, spent in (
+            ("in gaps", mixed, seconds[0]),
+            ("in gaps, the chosen kernel alone", chosen, ""),
+            ("among the data", plain, seconds[1]),
+        ):
             found = scored(one.predict_distribution(Z), y)
             inside = ", ".join(f"{found[f'in {100 * level:g} %']:.3f}" for level in LEVELS)
-            shares = ", ".join(f"{kernel} {weight:.0%}" for kernel, weight in one.kernel_weights_.items())
-            kernel = shares or (one.kernel_comparison_ or models[0][1].kernel_comparison_).best.name
-            told = f"| {name} | {how} | {spent:.0f} | {kernel} | {found['RMSE']:.3f} | {found['CRPS']:.3f} | {inside} |"
+            kernel = shares_of(one) or one.kernel_comparison_.best.name
+            told = f"| {name} | {how} | {spent} | {kernel} | {found['RMSE']:.3f} | {found['CRPS']:.3f} | {inside} |"
             print(told, flush=True)
+
+
+def chosen_alone(regressor: Any) -> Any:
+    """The same model without the kernels that are mixed with the chosen one."""
+    found, model = copy(regressor), regressor._model
+    found._model = replace(model, tuning=replace(model.tuning, others=()))
+    return found
+
+
+def shares_of(regressor: Any) -> str:
+    return ", ".join(f"{name} {weight:.0%}" for name, weight in regressor.kernel_weights_.items())
+
+
+def fill_simulated() -> None:
+    """Simulated fields under simulated clouds: kernels mixed, and the chosen one alone."""
+    import xarray as xr
+    from sklearn.gaussian_process.kernels import RBF, Matern
+
+    from compositegp.simulate import stationary_field
+    from compositegp.spatial import learn_raster
+
+    fields = {
+        "Matern 1/2": Matern(25.0, nu=0.5),
+        "Matern 3/2": Matern(10.0, nu=1.5),
+        "Matern 5/2": Matern(8.0, nu=2.5),
+        "Matern 1/2 + RBF": 0.5 * Matern(40.0, nu=0.5) + 0.5 * RBF(3.0),
+    }
+    print(header("xarray") + "\n")
+    print(
+        "| field | seed | chosen | shares | CRPS alone | mixed | | log score, nats |\n|---|---|---|---|---|---|---|---|"
+    )
+    ratios = []
+    for name, kernel in fields.items():
+        for seed in range(3):
+            values = stationary_field(kernel, SIMULATED, random_state=seed)[0]
+            values = values + NOISE * np.random.default_rng(seed).normal(size=SIMULATED)
+            hidden = stationary_field(Matern(9.0, nu=1.5), SIMULATED, random_state=seed + 50)[0] > CLOUDED
+            gappy = xr.DataArray(np.where(hidden, np.nan, values), dims=("y", "x"), name="f")
+            regressor = learn_raster(gappy).regressor
+            Z, y = np.argwhere(hidden)[:, ::-1].astype(float), values[hidden]
+            mixed, alone = (one.predict_distribution(Z) for one in (regressor, chosen_alone(regressor)))
+            before, after = float(alone.crps(y).mean()), float(mixed.crps(y).mean())
+            gain = float(alone.logpdf(y).mean() - mixed.logpdf(y).mean())
+            ratios.append(np.log(after / before))
+            cells = [name, str(seed), regressor.kernel_comparison_.best.name, shares_of(regressor) or "alone"]
+            cells += [f"{before:.4f}", f"{after:.4f}", f"{100 * (after / before - 1):+.2f} %", f"{gain:+.4f}"]
+            print("| " + " | ".join(cells) + " |", flush=True)
+    print(f"\nCRPS mixed over alone: {100 * (np.exp(np.mean(ratios)) - 1):+.2f} %")
 
 
 def map_stations(limit: float, picture: Path | None) -> None:
@@ -386,7 +443,8 @@ def raster(folder: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what", choices=["satellite", "mirrored", "stations", "million", "peers", "one", "make", "raster"]
+        "what",
+        choices=["satellite", "mirrored", "simulated", "stations", "million", "peers", "one", "make", "raster"],
     )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for each method")
@@ -400,6 +458,8 @@ def main() -> None:
         million([int(side) for side in given.names] or list(SIDES))
     elif given.what == "mirrored":
         fill_mirrored()
+    elif given.what == "simulated":
+        fill_simulated()
     elif given.what == "make":
         make(given.names[0], int(given.names[1]))
     elif given.what == "raster":
