@@ -11,11 +11,13 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from compositegp import CompositeGPRegressor, Nearest
 from compositegp.composite import Observations
-from compositegp.functionals import average
+from compositegp.functionals import OnFunctionals, at, average, derivative
 from compositegp.learning import CompositeLikelihood, LocalSegments, choose_kernel, learn_compared
 from compositegp.posteriors import NearestPredictor, Neighbors
 from compositegp.prediction import KernelShare
+from compositegp.prediction.kernel_mixture import learn_shares
 from compositegp.prediction.kernel_shares import stacking_weights
+from compositegp.prediction.neighborhood_tuning import calibrate_by, gap_predictions, gap_sets
 from compositegp.simulate import stationary_field
 from compositegp.spatial import fill, learn_raster
 
@@ -63,16 +65,17 @@ def table():
     return X, y, rng.uniform(0, 40, size=(60, 2))
 
 
-def alone(kernel, table, **options):
+def alone(kernel, table, calibration="local", **options):
     X, y, _ = table
-    return CompositeGPRegressor(kernel, learning=None, mean=None, prediction=Nearest(40, **options)).fit(X, y)
+    prediction = Nearest(40, calibration=calibration)
+    return CompositeGPRegressor(kernel, learning=None, mean=None, prediction=prediction, **options).fit(X, y)
 
 
-def mixed(table, **options):
+def mixed(table, chosen=ROUGH, other=SMOOTH, **options):
     """The rough kernel and the smooth one in a mixture, and each alone."""
-    members = [alone(kernel, table, **options) for kernel in (ROUGH, SMOOTH)]
-    found = alone(ROUGH, table, **options)
-    share = KernelShare("smooth", SMOOTH, float(WEIGHTS[1]), members[1].calibration_)
+    members = [alone(kernel, table, **options) for kernel in (chosen, other)]
+    found = alone(chosen, table, **options)
+    share = KernelShare("smooth", other, float(WEIGHTS[1]), members[1].calibration_)
     model = found._model
     found._model = replace(model, tuning=replace(model.tuning, others=(share,)))
     return found, members
@@ -145,11 +148,65 @@ class TestPredictions:
             np.testing.assert_allclose(part.predicted.mean, mean, rtol=0, atol=1e-10)
             np.testing.assert_allclose(part.predicted.variance, variance, rtol=1e-9)
 
-    def test_averages_are_mixed_too(self, three, table):
+    @pytest.mark.parametrize("latent", [False, True])
+    def test_averages_are_mixed_too(self, table, latent):
+        mixture, members = mixed(table, calibration=None)
+        asked = average([table[2][:6], table[2][20:23]])
+        found = mixture.predict_distribution(asked, latent=latent)
+        mean, variance = moments([one.predict_distribution(asked, latent=latent) for one in members])
+        np.testing.assert_allclose(found.mean, mean, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.variance, variance, rtol=1e-8)
+
+    def test_slopes_and_parts_are_those_of_the_chosen_kernel(self, table):
+        mixture, members = mixed(table, chosen=SMOOTH, other=ROUGH)
+        slopes = derivative(table[2][:4], column=0)
+        found, expected = (one.predict_distribution(slopes) for one in (mixture, members[0]))
+        np.testing.assert_array_equal(found.mean, expected.mean)
+        np.testing.assert_array_equal(found.std, expected.std)
+        parts, own = mixture.parts(table[2][:4]), members[0].parts(table[2][:4])
+        assert list(parts) == list(own)
+        for name, one in parts.items():
+            np.testing.assert_array_equal(one.mean, own[name].mean)
+        effects = [one.importances().effects for one in (mixture, members[0])]
+        np.testing.assert_array_equal(*effects)
+
+    def test_few_observations_are_exact_under_every_kernel(self, three, table):
         mixture, members = three
-        asked = average([table[2][:20], table[2][20:50]])
-        mean = WEIGHTS @ np.array([one.predict(asked) for one in members])
-        np.testing.assert_allclose(mixture.predict(asked), mean, rtol=0, atol=1e-9)
+        X, y, Z = table
+        few, alike = mixture.with_data(X[:30], y[:30]), [one.with_data(X[:30], y[:30]) for one in members]
+        found = few.predict_distribution(Z)
+        mean, variance = moments([one.predict_distribution(Z) for one in alike])
+        np.testing.assert_allclose(found.mean, mean, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found.variance, variance, rtol=1e-8)
+
+    def test_outputs_share_what_kernels_disagree_about(self, table):
+        X, y, Z = table
+        both = np.column_stack([y, np.cos(X[:, 0]) + 0.1 * y])
+        for latent in (False, True):
+            mixture, members = mixed((X, both, Z), calibration=None)
+            found = mixture.predict_distribution(Z, latent=latent)
+            each = [one.predict_distribution(Z, latent=latent) for one in members]
+            mean = np.tensordot(WEIGHTS, [one.mean for one in each], axes=1)
+            apart = np.array([((one.mean - mean) ** 2).mean(axis=1) for one in each])
+            variance = WEIGHTS @ (np.array([one.variance[:, 0] for one in each]) + apart)
+            np.testing.assert_allclose(found.mean, mean, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(found.variance, np.repeat(variance[:, None], 2, axis=1), rtol=1e-9)
+
+    def test_logarithms_are_mixed_on_their_scale(self, table):
+        X, y, Z = table
+        mixture, members = mixed((X, np.exp(y), Z), target_transform="log")
+        found, each = mixture.predict_distribution(Z), [one.predict_distribution(Z) for one in members]
+        median = np.exp(WEIGHTS @ np.log([one.median for one in each]))
+        np.testing.assert_allclose(found.median, median, rtol=1e-9)
+
+    def test_observed_points_without_noise_have_no_error(self, table):
+        X, _, _ = table
+        smooth, rough = (ConstantKernel(1.0, "fixed") * Matern(6.0, nu=nu, **FIXED) for nu in (1.5, 0.5))
+        for calibration in ("local", None):
+            exact, _ = mixed((X, np.sin(X[:, 0] / 4), X), chosen=smooth, other=rough, calibration=calibration)
+            mean, std = exact.predict(X[:6], return_std=True)
+            np.testing.assert_allclose(mean, np.sin(X[:6, 0] / 4), rtol=0, atol=1e-6)
+            assert (std < 1e-3).all()
 
     def test_files_keep_the_shares(self, three, table, tmp_path):
         mixture, _ = three
@@ -167,7 +224,8 @@ class TestPredictions:
         (share,) = model.tuning.others
         for wrong, message in (
             (replace(share, weight=1.5), "a weight between 0 and 1"),
-            ("smooth", "the other kernels of a tuning are none"),
+            ("smooth", "the other kernels of a tuning must be a tuple of up to 16 KernelShare"),
+            (replace(share, kernel=OnFunctionals(SMOOTH, at(np.zeros((1, 2))))), "is not of the same points"),
         ):
             mixture._model = replace(model, tuning=replace(model.tuning, others=(wrong,)))
             mixture.save(tmp_path / "wrong.cgp")
@@ -189,6 +247,27 @@ def test_nearness_stays_that_of_the_first_kernel(rng):
     for z, mean in zip(Z, found, strict=True):
         near = np.argsort(np.linalg.norm(X - z, axis=1))[:20]
         assert mean == pytest.approx(other(z[None], X[near]) @ np.linalg.solve(other(X[near]), y[near]))
+
+
+def test_equal_kernels_have_equal_shares_and_a_wrong_one_none(rng):
+    X = rng.uniform(0, 40, size=(1500, 2))
+    y = np.linalg.cholesky(ROUGH(X)) @ rng.normal(size=1500)
+
+    class Discs:
+        def hides(self, rows, near):
+            return np.linalg.norm(X[near] - X[rows][:, None], axis=2) < 2.0
+
+    search = NearestPredictor(Observations.checked(ROUGH, X, y, mean=None, noise_variance=None))
+    held = gap_sets(search, Discs(), Neighbors(64), None)
+    parts = gap_predictions(search, held, None)
+    calibration = calibrate_by(search.data, parts, True)
+    wrong = ConstantKernel(0.01, "fixed") * RBF(0.1, **FIXED) + WhiteKernel(3.0, "fixed")
+    kernels = {"again": ROUGH, "wrong": wrong}
+    (share,) = learn_shares(search, held, parts, calibration, kernels, True, None)
+    assert share.name == "again"
+    assert share.weight == pytest.approx(0.5, abs=1e-6)
+    assert share.kernel is ROUGH
+    np.testing.assert_array_equal(share.calibration.level, calibration.level)
 
 
 def test_learning_with_a_compared_kernel_is_learning_with_the_chosen_one(rng):
@@ -229,7 +308,7 @@ class TestRasters:
         weights = learned[1].regressor.kernel_weights_
         assert set(weights) == {"rough", "sum"}
         assert sum(weights.values()) == pytest.approx(1.0)
-        assert min(weights.values()) >= 0.05
+        assert all(one.weight >= 0.05 for one in learned[1].regressor._model.tuning.others)
         assert list(weights.values()) == sorted(weights.values(), reverse=True)
         assert "Predictions mix kernels" in learned[1].describe()[-1]
 
@@ -250,8 +329,9 @@ class TestRasters:
         assert np.mean(draws.std(axis=0) / std) == pytest.approx(1.0, abs=0.05)
 
     def test_a_kernel_that_is_given_is_alone(self):
-        model = learn_raster(cloudy((50, 50)), kernel=ROUGH, n_jobs=1)
+        model = learn_raster(cloudy(), kernel=FREE, n_jobs=1)
         assert model.regressor.kernel_weights_ == {}
+        assert model.regressor.theta_standard_errors_ is not None
 
     def test_small_rasters_are_the_exact_process_of_one_kernel(self):
         assert learn_raster(cloudy((20, 24)), n_jobs=1).regressor.kernel_weights_ == {}

@@ -1,7 +1,7 @@
 """What a regressor has learned: the model, the data, and how they predict."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -71,7 +71,7 @@ class FittedModel:
         What the prediction method has learned from the data; None where it has learned nothing, or not yet.
     comparison : KernelComparison or None
         How the kernel was chosen, where several were compared.
-    alternatives : dict of str to scikit-learn kernel
+    alternatives : dict of str to scikit-learn kernel, or None
         Kernels that the data hardly tell from it, learned, until their shares in predictions are known.
     weights : array of shape (n,) or None
         The kernel's noise of an observation is divided by its weight.
@@ -96,7 +96,7 @@ class FittedModel:
     comparison: KernelComparison | None = None
     weights: Floats | None = None
     waiting: int = 0
-    alternatives: dict[str, Kernel] = field(default_factory=dict)
+    alternatives: dict[str, Kernel] | None = None
 
     @cached_property
     def own_segments(self) -> list[Indices]:
@@ -153,7 +153,7 @@ class FittedModel:
             found = self.prediction.tune(self._fitted_terms, **options)
         if found is None:
             return self
-        tuned = replace(self, tuning=found, alternatives={})
+        tuned = replace(self, tuning=found, alternatives=None)
         vars(tuned).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
         if isinstance(mixture, ThetaMixture):
             vars(tuned)["predictor"] = mixture.tuned(found)

@@ -242,8 +242,11 @@ def _learn(
     assert method is not None
     in_gaps = _terms_in_gaps(estimator, choices, data, training)
     source = in_gaps or choices.terms.source(data, training.groups, method.conditions)
+    seed = estimator.random_state
+    if in_gaps is not None:  # one seed, by which all the kernels are learned from the same terms
+        seed = int(check_random_state(seed).randint(2**31)) if not isinstance(seed, int | np.integer) else seed
     options: Any = {
-        "random_state": estimator.random_state,
+        "random_state": seed,
         "n_jobs": estimator.n_jobs,
         "verbose": bool(method.verbose),
     }
@@ -272,7 +275,7 @@ def _learn(
             select=select if observes_points and in_gaps is None else None,
             **options,
         )
-        if in_gaps is not None:
+        if in_gaps is not None and choices.prediction.mixes_kernels(len(data.X)):
             alternatives = _alternatives(comparison, data, in_gaps, method, options)
     else:
         result = learn_from(data, source, method, **options)

@@ -579,6 +579,8 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def parts(self, X: PointsLike) -> dict[str, PredictiveDistribution]:
         """What each part of a sum kernel, and the mean function, contributes to the prediction: their means add up.
 
+        Where several kernels are mixed (`kernel_weights_`), the parts are those of the chosen one alone.
+
         With `Nearest` the sum is that of ``predict``; with `CompositeSum` it is that of ``functionals.at(X)``,
         predicted together with its parts. With a `target_transform` parts are those of the transformed target.
 

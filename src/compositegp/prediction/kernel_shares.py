@@ -35,13 +35,18 @@ class KernelShare:
     weight: float
     calibration: Calibration | None
 
+    @property
+    def active_calibration(self) -> Calibration | None:
+        """The calibration, if it changes anything."""
+        return None if self.calibration is None or self.calibration.is_gaussian else self.calibration
+
     def check(self) -> None:
         """Check the values; a ValueError says what is wrong."""
         check_kernel(self.kernel)
         if not isinstance(self.name, str) or not is_real(self.weight) or not 0 < self.weight < 1:
             raise ValueError("the share of a kernel must have a name, and a weight between 0 and 1")
         if not isinstance(self.calibration, Calibration | None):
-            raise ValueError("the calibration of a kernel's share is none")
+            raise ValueError("the calibration of a kernel's share must be a Calibration or None")
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
         """The values by their names, for files."""

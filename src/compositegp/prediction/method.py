@@ -36,6 +36,10 @@ class Predictor(ABC):
         """Means of the latent values alone, where no variance is asked for: shape (M,), or (M, t) for t outputs."""
         return self.marginals(Z, n_jobs).mean
 
+    def for_functionals(self, functionals: Functionals) -> "Predictor":
+        """What predicts functionals like these: this predictor, unless a part of it cannot."""
+        return self
+
     def lifted(self, functionals: Functionals) -> "Predictor":
         """The same predictor for rows that name functionals, in the place of test points: see `functionals.lift`."""
         raise ValueError(
@@ -105,6 +109,10 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether the method makes use of gaps with this many observations."""
         return False
 
+    def mixes_kernels(self, n_samples: int) -> bool:
+        """Whether `tune` gives alternatives to the kernel shares in predictions, with this many observations."""
+        return False
+
     def held_out_crps(
         self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
     ) -> list[Floats] | None:
@@ -144,7 +152,7 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         gaps : Gaps, optional
             Observations that are hidden from a training point, as around points that will be predicted.
         alternatives : mapping of str to scikit-learn kernel, optional
-            Kernels that the data hardly tell from the one of the model, learned; only where `predicts_in_gaps`.
+            Kernels that the data hardly tell from the one of the model, learned; only where it `mixes_kernels`.
         """
         return None
 

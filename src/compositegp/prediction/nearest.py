@@ -34,7 +34,7 @@ from compositegp.posteriors import (
 )
 from compositegp.prediction.composite_sum import Factors
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
-from compositegp.prediction.kernel_mixture import KernelMixture, learn_shares
+from compositegp.prediction.kernel_mixture import KernelMixture, KernelPredictor, learn_shares
 from compositegp.prediction.kernel_shares import KernelShare
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
@@ -202,6 +202,10 @@ class Nearest(PredictionMethod):
         """Whether there are more observations than an exact Gaussian process takes."""
         return not self.is_exact(n_samples) and n_samples > MOST_EXACT
 
+    def mixes_kernels(self, n_samples: int) -> bool:
+        """Whether errors in gaps are learned, by which kernels get their shares."""
+        return self.calibration is not None and self.predicts_in_gaps(n_samples)
+
     def held_out_crps(
         self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
     ) -> list[Floats] | None:
@@ -223,17 +227,16 @@ class Nearest(PredictionMethod):
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data."""
-        if self.is_exact(len(fitted.data.X)):
-            return ExactPredictor(self, fitted, tuning)
-        tuning = self.tune(fitted, heavy_tails=True, n_jobs=None) if tuning is None else tuning
-        assert isinstance(tuning, NeighborhoodTuning)
-        first = NeighborhoodPredictor(self, fitted, tuning)
-        if not tuning.others:
-            return first
-        weights = np.array([one.weight for one in tuning.others])
-        members = [first, *(first.under(one) for one in tuning.others)]
-        kernels = [fitted.data.kernel, *(one.kernel for one in tuning.others)]
-        return KernelMixture(members, kernels, np.array([1 - weights.sum(), *weights]))
+        exact = self.is_exact(len(fitted.data.X))
+        if tuning is None and not exact:
+            tuning = self.tune(fitted, heavy_tails=True, n_jobs=None)
+        assert isinstance(tuning, NeighborhoodTuning | None)
+        if exact:
+            first: KernelPredictor = ExactPredictor(self, fitted, tuning)
+        else:
+            assert tuning is not None
+            first = NeighborhoodPredictor(self, fitted, tuning)
+        return KernelMixture(first, tuning.others) if tuning is not None and tuning.others else first
 
     def local_data(self, fitted: FittedTerms, tuning: NeighborhoodTuning | None) -> Observations:
         """Data under the mean of a neighborhood: that of all the data, or one whose coefficients vary."""
@@ -264,7 +267,7 @@ class Nearest(PredictionMethod):
         return n_samples <= MOST_MIXED if self.theta_uncertainty == "auto" else bool(self.theta_uncertainty)
 
 
-class ExactPredictor(Predictor):
+class ExactPredictor(KernelPredictor):
     """All the observations are one term: the exact Gaussian process."""
 
     def __init__(self, method: Nearest, fitted: FittedTerms, tuning: NeighborhoodTuning | None = None) -> None:
@@ -274,6 +277,18 @@ class ExactPredictor(Predictor):
         self._factors = Factors(self.data)
         self._undetermined = self.data if method.local_mean is True else fitted.undetermined
         self._calibration = None if tuning is None else tuning.active_calibration
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the data."""
+        return self.data.kernel
+
+    def under(self, share: KernelShare) -> "ExactPredictor":
+        """The exact Gaussian process under another kernel, with what was learned of its errors."""
+        fitted = replace(self._fitted, data=self._fitted.data.with_kernel(share.kernel))
+        found = ExactPredictor(self.method, fitted)
+        found._calibration = share.active_calibration
+        return found
 
     def lifted(self, functionals: Functionals) -> "ExactPredictor":
         """The same factors, under the model lifted to functionals; calibration is of points, and left to them."""
@@ -368,7 +383,7 @@ class ExactPredictor(Predictor):
         return Surrounded(*left_out, self.left_out_surroundings(n_jobs).predicted.surroundings)
 
 
-class NeighborhoodPredictor(Predictor):
+class NeighborhoodPredictor(KernelPredictor):
     """The nearest observations of each group of test points are its one term."""
 
     def __init__(self, method: Nearest, fitted: FittedTerms, tuning: NeighborhoodTuning) -> None:
@@ -380,12 +395,16 @@ class NeighborhoodPredictor(Predictor):
         self._calibration = tuning.active_calibration
         self._fitted = fitted
 
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the data."""
+        return self._data.kernel
+
     def under(self, share: KernelShare) -> "NeighborhoodPredictor":
         """The same neighbors under another kernel, with what was learned of its errors."""
         found = copy(self)
         found._data = self._data.with_kernel(share.kernel)
-        calibration = share.calibration
-        found._calibration = None if calibration is None or calibration.is_gaussian else calibration
+        found._calibration = share.active_calibration
         return found
 
     def lifted(self, functionals: Functionals) -> "NeighborhoodPredictor":

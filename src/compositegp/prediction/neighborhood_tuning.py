@@ -59,9 +59,12 @@ _OVERLAP = 8  # holes in which an observation is, on average, at most, where pre
 _FEWEST_FAR = 32  # training points predicted at each distance then, at least
 _GAP_POINTS = 1500  # training points predicted in gaps
 _GAP_NEIGHBORS = 256  # observations that they are predicted from, at most: the nearest are all on one side of a gap
+_MOST_SHARES = 16  # further kernels that a file may have
 _GAP_GROUPS = 6  # distances, with as many training points each, by which errors in gaps are learned
 _SHUFFLED = 2**16  # observations up to which all are shuffled to choose some: then fewer points are some of more
 _SEED = 0  # of the choice of training points
+SMALLEST = 1e-12
+"""Least variance of the prediction of an observation, over its prior variance."""
 
 
 @storable
@@ -170,8 +173,9 @@ class NeighborhoodTuning:
             raise ValueError("the curve or the calibration of a tuning is neither")
         if not (self.gross is None or (isinstance(self.gross, np.ndarray) and self.gross.dtype.kind in "iu")):
             raise ValueError("the gross errors of a tuning must be numbers of observations")
-        if not isinstance(self.others, tuple) or not all(isinstance(one, KernelShare) for one in self.others):
-            raise ValueError("the other kernels of a tuning are none")
+        shares = self.others if isinstance(self.others, tuple) else [None]
+        if not all(isinstance(one, KernelShare) for one in shares) or len(shares) > _MOST_SHARES:
+            raise ValueError(f"the other kernels of a tuning must be a tuple of up to {_MOST_SHARES} KernelShare")
         if not sum(one.weight for one in self.others) < 1:
             raise ValueError("the weights of the other kernels of a tuning leave nothing for the first")
         coefficients, spread = self.coefficients, self.spread
@@ -284,7 +288,7 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
         if skip and data.X.shape[1] > _FEW_COLUMNS:
             weight *= _FAR_WEIGHT
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
-        variance = np.maximum(found.variance + noise, 1e-12 * total)
+        variance = np.maximum(found.variance + noise, SMALLEST * total)
         rho, delta = ratios(variance, total, found.surroundings)
         z = _standardized(data, part, variance)
         t = z.shape[1]
@@ -338,7 +342,7 @@ def _calibrated_crps(
     factors, family = spread_of(calibration, data.kernel, data.X[rows], found, noise)
     errors = (data.targets_of(rows) - found.mean).reshape(len(rows), -1)
     total = diagonal(data.kernel, data.X[rows], noise=False) + noise
-    scale = np.sqrt(np.maximum(found.variance + noise, 1e-12 * total))[:, None] * factors
+    scale = np.sqrt(np.maximum(found.variance + noise, SMALLEST * total))[:, None] * factors
     return np.asarray((scale * family.shaped(2).crps(errors / scale)).mean(axis=1))
 
 
