@@ -2,7 +2,6 @@
 
     python benchmarks/maps.py satellite            # fill the image of Heaton et al. by the command line, and score it
     python benchmarks/maps.py mirrored             # the training part of the image under its own gaps, mirrored
-    python benchmarks/maps.py simulated            # simulated fields: kernels mixed, and the chosen one alone
     python benchmarks/maps.py stations             # map the precipitation of April 1948 in the US by the command line
     python benchmarks/maps.py million [SIDE ...]   # rasters of SIDE² cells, half missing, filled in chunks;
                                                    # up to 10⁶ cells filled from 10⁶ observed ones by default
@@ -19,8 +18,6 @@ import sys
 import tempfile
 import time
 import warnings
-from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +43,6 @@ MIRRORS = {
     "east for west": np.s_[:, ::-1],
     "south for north": np.s_[::-1, :],
 }
-SIMULATED, NOISE, CLOUDED = (
-    (110, 110),
-    0.1,
-    0.4,
-)  # cells, noise, and the level of a second field above which it hides
 
 
 def field(n: int) -> Split:
@@ -251,10 +243,7 @@ def fill_satellite(limit: float, picture: Path | None) -> None:
 
 
 def fill_mirrored() -> None:
-    """Gaps of the image, mirrored and laid over observed cells: what learning in gaps and mixing kernels gain.
-
-    On training data alone.
-    """
+    """Gaps of the image, mirrored and laid over observed cells: what learning in gaps gains, on training data alone."""
     from sklearn.base import clone
     from sklearn.exceptions import ConvergenceWarning
 
@@ -281,66 +270,13 @@ def fill_mirrored() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of a parameter that does not matter
             plain = clone(model.regressor).fit(model.X, model.y)
-        seconds = [f"{spent:.0f}" for spent in (middle - began, time.process_time() - middle)]
-        mixed, chosen = model.regressor, chosen_alone(model.regressor)
-        for how, one, spent in (
-            ("in gaps", mixed, seconds[0]),
-            ("in gaps, the chosen kernel alone", chosen, ""),
-            ("among the data", plain, seconds[1]),
-        ):
+        seconds = middle - began, time.process_time() - middle
+        for how, one, spent in zip(("in gaps", "among the data"), (model.regressor, plain), seconds, strict=True):
             found = scored(one.predict_distribution(Z), y)
             inside = ", ".join(f"{found[f'in {100 * level:g} %']:.3f}" for level in LEVELS)
-            kernel = shares_of(one) or one.kernel_comparison_.best.name
-            told = f"| {name} | {how} | {spent} | {kernel} | {found['RMSE']:.3f} | {found['CRPS']:.3f} | {inside} |"
+            kernel = one.kernel_comparison_.best.name
+            told = f"| {name} | {how} | {spent:.0f} | {kernel} | {found['RMSE']:.3f} | {found['CRPS']:.3f} | {inside} |"
             print(told, flush=True)
-
-
-def chosen_alone(regressor: Any) -> Any:
-    """The same model without the kernels that are mixed with the chosen one."""
-    found, model = copy(regressor), regressor._model
-    found._model = replace(model, tuning=replace(model.tuning, others=()))
-    return found
-
-
-def shares_of(regressor: Any) -> str:
-    return ", ".join(f"{name} {weight:.0%}" for name, weight in regressor.kernel_weights_.items())
-
-
-def fill_simulated() -> None:
-    """Simulated fields under simulated clouds: kernels mixed, and the chosen one alone."""
-    import xarray as xr
-    from sklearn.gaussian_process.kernels import RBF, Matern
-
-    from compositegp.simulate import stationary_field
-    from compositegp.spatial import learn_raster
-
-    fields = {
-        "Matern 1/2": Matern(25.0, nu=0.5),
-        "Matern 3/2": Matern(10.0, nu=1.5),
-        "Matern 5/2": Matern(8.0, nu=2.5),
-        "Matern 1/2 + RBF": 0.5 * Matern(40.0, nu=0.5) + 0.5 * RBF(3.0),
-    }
-    print(header("xarray") + "\n")
-    print(
-        "| field | seed | chosen | shares | CRPS alone | mixed | | log score, nats |\n|---|---|---|---|---|---|---|---|"
-    )
-    ratios = []
-    for name, kernel in fields.items():
-        for seed in range(3):
-            values = stationary_field(kernel, SIMULATED, random_state=seed)[0]
-            values = values + NOISE * np.random.default_rng(seed).normal(size=SIMULATED)
-            hidden = stationary_field(Matern(9.0, nu=1.5), SIMULATED, random_state=seed + 50)[0] > CLOUDED
-            gappy = xr.DataArray(np.where(hidden, np.nan, values), dims=("y", "x"), name="f")
-            regressor = learn_raster(gappy).regressor
-            Z, y = np.argwhere(hidden)[:, ::-1].astype(float), values[hidden]
-            mixed, alone = (one.predict_distribution(Z) for one in (regressor, chosen_alone(regressor)))
-            before, after = float(alone.crps(y).mean()), float(mixed.crps(y).mean())
-            gain = float(alone.logpdf(y).mean() - mixed.logpdf(y).mean())
-            ratios.append(np.log(after / before))
-            cells = [name, str(seed), regressor.kernel_comparison_.best.name, shares_of(regressor) or "alone"]
-            cells += [f"{before:.4f}", f"{after:.4f}", f"{100 * (after / before - 1):+.2f} %", f"{gain:+.4f}"]
-            print("| " + " | ".join(cells) + " |", flush=True)
-    print(f"\nCRPS mixed over alone: {100 * (np.exp(np.mean(ratios)) - 1):+.2f} %")
 
 
 def map_stations(limit: float, picture: Path | None) -> None:
@@ -443,8 +379,7 @@ def raster(folder: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "what",
-        choices=["satellite", "mirrored", "simulated", "stations", "million", "peers", "one", "make", "raster"],
+        "what", choices=["satellite", "mirrored", "stations", "million", "peers", "one", "make", "raster"]
     )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds for each method")
@@ -458,8 +393,6 @@ def main() -> None:
         million([int(side) for side in given.names] or list(SIDES))
     elif given.what == "mirrored":
         fill_mirrored()
-    elif given.what == "simulated":
-        fill_simulated()
     elif given.what == "make":
         make(given.names[0], int(given.names[1]))
     elif given.what == "raster":

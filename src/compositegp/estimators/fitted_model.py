@@ -71,8 +71,6 @@ class FittedModel:
         What the prediction method has learned from the data; None where it has learned nothing, or not yet.
     comparison : KernelComparison or None
         How the kernel was chosen, where several were compared.
-    alternatives : dict of str to scikit-learn kernel, or None
-        Kernels that the data hardly tell from it, learned, until their shares in predictions are known.
     weights : array of shape (n,) or None
         The kernel's noise of an observation is divided by its weight.
     waiting : int
@@ -96,7 +94,6 @@ class FittedModel:
     comparison: KernelComparison | None = None
     weights: Floats | None = None
     waiting: int = 0
-    alternatives: dict[str, Kernel] | None = None
 
     @cached_property
     def own_segments(self) -> list[Indices]:
@@ -149,11 +146,10 @@ class FittedModel:
             found = mixture.tune(**options)
         else:
             options |= {} if gaps is None else {"gaps": gaps}
-            options |= {"alternatives": self.alternatives} if self.alternatives else {}
             found = self.prediction.tune(self._fitted_terms, **options)
         if found is None:
             return self
-        tuned = replace(self, tuning=found, alternatives=None)
+        tuned = replace(self, tuning=found)
         vars(tuned).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
         if isinstance(mixture, ThetaMixture):
             vars(tuned)["predictor"] = mixture.tuned(found)

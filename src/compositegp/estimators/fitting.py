@@ -1,11 +1,9 @@
 """Fit: the target's scale, the hyper-parameters and the mean's coefficients."""
 
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.linalg import LinAlgError
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import Kernel
@@ -30,7 +28,6 @@ from compositegp.learning import (
     choose_kernel,
     default_kernel,
     is_automatic,
-    learn_compared,
     learn_from,
     single_kernel,
 )
@@ -40,8 +37,6 @@ from compositegp.prediction import PredictionMethod, as_prediction_method
 from compositegp.predictive import IdentityTarget, as_target_transform
 
 _GAP_TERMS = 512  # gaps that are learned from, at most
-_CLOSE = 0.1  # log likelihood a point behind the best, up to which a kernel has a share in predictions in gaps
-_MOST = 2  # such kernels, at most
 _SHARE_OF_COEFFICIENTS = 0.2  # of the observations, above which error bars are too small by a tenth and more
 
 
@@ -152,14 +147,13 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
         kernel, (X,) = lift(kernel, X=training.functionals)
     _check_determined(matching_mean(kernel, mean), X, learns=choices.learning is not None and len(kernel.theta) > 0)
     result, average, comparison = None, None, None
-    alternatives: dict[str, Kernel] = {}
     if choices.learning is not None and len(kernel.theta):
         average = Average.empty(len(kernel.theta))
         if _can_learn(matching_mean(kernel, mean), X, y):
             start = default_kernel(training.X.shape[1]) if is_automatic(estimator.kernel) else kernel
             start = matching_kernel(start, kernel)
             data = Observations.of(start, _learnable(mean), X, y, training.noise_variance, training.weights)
-            result, comparison, alternatives = _learn(estimator, choices, data, training, target)
+            result, comparison = _learn(estimator, choices, data, training, target)
             kernel = result.kernel
             average = Average.known(result.theta, result.theta_information, result.n_segments, result.n_points)
     estimate = result.mean if result is not None and isinstance(mean.coefficients, Basis) else None
@@ -179,7 +173,6 @@ def fit_model(estimator: Any, training: Training) -> FittedModel:
         result,
         comparison=comparison,
         weights=training.weights,
-        alternatives=alternatives,
     )
 
 
@@ -236,21 +229,17 @@ def _terms_in_gaps(
 
 def _learn(
     estimator: Any, choices: Choices, data: Observations, training: Training, target: TargetScale
-) -> tuple[LearningResult, KernelComparison | None, dict[str, Kernel]]:
-    """Learn; with several kernels in gaps, also those that are close to the one that is chosen."""
+) -> tuple[LearningResult, KernelComparison | None]:
     method = choices.learning
     assert method is not None
     in_gaps = _terms_in_gaps(estimator, choices, data, training)
     source = in_gaps or choices.terms.source(data, training.groups, method.conditions)
-    seed = estimator.random_state
-    if in_gaps is not None:  # one seed, by which all the kernels are learned from the same terms
-        seed = int(check_random_state(seed).randint(2**31)) if not isinstance(seed, int | np.integer) else seed
     options: Any = {
-        "random_state": seed,
+        "random_state": estimator.random_state,
         "n_jobs": estimator.n_jobs,
         "verbose": bool(method.verbose),
     }
-    comparison, alternatives = None, {}
+    comparison = None
     observes_points = not isinstance(data.kernel, OnFunctionals)
     # Functionals may be derivatives, which not every kernel of the family has.
     candidates = (
@@ -275,27 +264,10 @@ def _learn(
             select=select if observes_points and in_gaps is None else None,
             **options,
         )
-        if in_gaps is not None and choices.prediction.mixes_kernels(len(data.X)):
-            alternatives = _alternatives(comparison, data, in_gaps, method, options)
     else:
         result = learn_from(data, source, method, **options)
     for message in result.messages:
         # A user has chosen none of the default kernel's parameters: an irrelevant column is not worth a warning.
         if not (is_automatic(estimator.kernel) and message.parameters):
             warn_caller(message.text, message.category)
-    return result, comparison, alternatives
-
-
-def _alternatives(
-    comparison: KernelComparison,
-    data: Observations,
-    source: LocalSegments,
-    method: LearningMethod,
-    options: dict[str, Any],
-) -> dict[str, Kernel]:
-    """Kernels that are close to the chosen one, learned as it was; without those that are singular on the way."""
-    found = {}
-    for row in comparison.close(_CLOSE)[:_MOST]:
-        with suppress(LinAlgError):
-            found[row.name] = learn_compared(row, data, source, method, **options).kernel
-    return found
+    return result, comparison

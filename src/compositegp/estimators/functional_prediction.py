@@ -110,7 +110,7 @@ def _predict_watched(
 def _spread(model: FittedModel, asked: Functionals, n_jobs: int | None) -> dict[str, Any]:
     if model.tuning is None:
         return {}
-    predictor = model.predictor.for_functionals(asked)
+    predictor = model.predictor
 
     def spread_at(points: Floats) -> tuple[Any, Family]:
         noise = new_noise(model.kernel, points, False, None)

@@ -126,8 +126,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Expected loss of log score by the number of neighbors, where `Nearest` chose it.
     kernel_comparison_ : KernelComparison or None
         How the kernel was chosen; None where `fit` compared none.
-    kernel_weights_ : dict of str to float
-        Shares of kernels in predictions, by name, the largest first; empty where one kernel predicts.
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X had names for its columns.
@@ -218,7 +216,7 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Where it is known how the points that you will predict lie to the data: ``gaps.hides(rows, near)`` says
             which of the observations near to each of some rows are hidden when that row is predicted. With `Nearest`
             and more than 2,048 observations the model is then learned from observations that a gap hides, given those
-            around it, and errors are calibrated by them. Of several kernels those that are hardly told apart are mixed.
+            around it, and errors are calibrated by them.
 
         Returns
         -------
@@ -579,8 +577,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def parts(self, X: PointsLike) -> dict[str, PredictiveDistribution]:
         """What each part of a sum kernel, and the mean function, contributes to the prediction: their means add up.
 
-        Where several kernels are mixed (`kernel_weights_`), the parts are those of the chosen one alone.
-
         With `Nearest` the sum is that of ``predict``; with `CompositeSum` it is that of ``functionals.at(X)``,
         predicted together with its parts. With a `target_transform` parts are those of the transformed target.
 
@@ -762,17 +758,6 @@ class CompositeGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Scale and tails of errors as `Nearest` learned them; None where it did not, as with few observations."""
         tuning = self._fitted().tuning
         return tuning.calibration if isinstance(tuning, NeighborhoodTuning) else None
-
-    @property
-    def kernel_weights_(self) -> dict[str, float]:
-        """Shares of kernels in predictions, the largest first; empty where one kernel predicts."""
-        model = self._fitted()
-        others = model.tuning.others if isinstance(model.tuning, NeighborhoodTuning) else ()
-        if not others:
-            return {}
-        first = "kernel_" if model.comparison is None else model.comparison.best.name
-        shares = {first: 1 - sum(one.weight for one in others), **{one.name: one.weight for one in others}}
-        return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
     @property
     def neighbor_curve_(self) -> NeighborCurve | None:

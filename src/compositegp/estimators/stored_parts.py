@@ -87,12 +87,6 @@ def build_model(choices: Choices, values: Any, d: int) -> FittedModel:
         mean, plain_points(kernel, X) if n else np.zeros((1, d)), outputs, n if watched is None else None
     )
     choices.prediction.check_tuning(parts["tuning"], q, outputs)
-    for share in getattr(parts["tuning"], "others", ()):
-        if isinstance(share.kernel, OnFunctionals) != isinstance(kernel, OnFunctionals):
-            raise ValueError("a kernel that is mixed with that of the model is not of the same points")
-        if rows:
-            _check_rows(share.kernel, X, d)
-        check_covariances(share.kernel, X if n else np.zeros((1, d)))
     segments = _segments(parts, n)
     return FittedModel(
         choices.prediction,

@@ -20,7 +20,6 @@ from compositegp.learning.kernel_choice import (
     choose_kernel_from,
     is_automatic,
     kernel_family,
-    learn_compared,
     single_kernel,
 )
 from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
@@ -58,7 +57,6 @@ __all__ = [
     "is_automatic",
     "kernel_family",
     "learn",
-    "learn_compared",
     "learn_from",
     "maximize",
     "problem_of",

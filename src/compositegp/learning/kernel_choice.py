@@ -13,7 +13,7 @@ from compositegp.composite import Observations
 from compositegp.kernels import with_finite_bounds
 from compositegp.learning.fisher_average import FisherAverage
 from compositegp.learning.hyperparameters import SCALE_SEGMENTS, problem_of, solve
-from compositegp.learning.kernel_comparison import ComparedKernel, KernelComparison
+from compositegp.learning.kernel_comparison import KernelComparison
 from compositegp.learning.kernel_race import compare_kernels
 from compositegp.learning.method import LearningMethod
 from compositegp.learning.problem import Reporter
@@ -194,7 +194,10 @@ def choose_kernel(
         Of the chosen kernel.
     KernelComparison
     """
-    order, sample, seed = _in_random_order(source, random_state)
+    generator = check_random_state(random_state)
+    order = generator.permutation(len(source))
+    sample = [source.segments[number] for number in order[:SCALE_SEGMENTS]]
+    seed = int(generator.randint(2**31))
     return choose_kernel_from(
         candidates,
         data,
@@ -235,44 +238,9 @@ def choose_kernel_from(
             comparison = compare_kernels(candidates, problem, started, method.prior_spread(compared=True), bar)
         if select is not None:
             comparison = select(comparison)
-    return _learned_further(comparison.best, data, sample, source, order, method, verbose, **options), comparison
-
-
-def learn_compared(
-    row: ComparedKernel,
-    data: Observations,
-    source: LocalSegments,
-    method: LearningMethod,
-    *,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> LearningResult:
-    """Learn with a kernel of a comparison, from where that left it; the parameters are those of `choose_kernel`."""
-    order, sample, seed = _in_random_order(source, random_state)
-    return _learned_further(row, data, sample, source, order, method, verbose, seed=seed, n_jobs=n_jobs)
-
-
-def _in_random_order(source: LocalSegments, random_state: Any) -> tuple[Indices, list[Indices], int]:
-    """The order in which segments are read, the first of them, and a seed."""
-    generator = check_random_state(random_state)
-    order = generator.permutation(len(source))
-    sample = [source.segments[number] for number in order[:SCALE_SEGMENTS]]
-    return order, sample, int(generator.randint(2**31))
-
-
-def _learned_further(
-    row: ComparedKernel,
-    data: Observations,
-    sample: list[Indices],
-    source: SegmentSource,
-    order: Any,
-    method: LearningMethod,
-    verbose: bool,
-    **options: Any,
-) -> LearningResult:
+    winner = comparison.best
     problem = problem_of(
-        data.with_kernel(row.kernel),
+        data.with_kernel(winner.kernel),
         sample,
         source,
         order,
@@ -281,8 +249,8 @@ def _learned_further(
         reporter=Reporter(None, verbose, len(source)),
         **options,
     )
-    problem.coefficients, problem.warm = row.mean_coefficients, True
-    return solve(problem, method)
+    problem.coefficients, problem.warm = winner.mean_coefficients, True
+    return solve(problem, method), comparison
 
 
 def _named(kernels: Any) -> dict[str, Kernel]:

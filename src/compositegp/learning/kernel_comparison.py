@@ -102,11 +102,6 @@ class KernelComparison(Sequence[ComparedKernel]):
         """
         return next(row for row in self.rows if row.chosen)
 
-    def close(self, within: float) -> list[ComparedKernel]:
-        """Those not chosen that are at most so far behind the best, in log likelihood a point: the closest first."""
-        near = [row for row in self.rows if not row.chosen and row.difference >= -within]
-        return sorted(near, key=lambda row: -row.difference)
-
     @overload
     def __getitem__(self, position: int) -> ComparedKernel: ...
     @overload

@@ -20,7 +20,7 @@ from compositegp.composite import (
     Observations,
     partition,
 )
-from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift, lifted_kernel
+from compositegp.functionals import Functionals, OnFunctionals, Places, atoms_of, lift
 from compositegp.kernels import (
     in_length_scales,
     noise_variance,
@@ -142,28 +142,21 @@ class NearestPredictor:
     ----------
     data : Observations
     search : NeighborSearch, optional
-        Of the same points, where there is one already.
-    nearness : scikit-learn kernel, optional
-        In whose length scales distances are measured; by default the kernel of the data.
+        Of the same points under the same kernel, where there is one already.
     """
 
-    def __init__(
-        self, data: Observations, search: NeighborSearch | None = None, nearness: Kernel | None = None
-    ) -> None:
+    def __init__(self, data: Observations, search: NeighborSearch | None = None) -> None:
         self.data = data
-        self._nearness = data.kernel if nearness is None else nearness
         self._search = NeighborSearch(in_length_scales(data.kernel, data.X)) if search is None else search
         self._search.prepare()
 
     def with_data(self, data: Observations) -> "NearestPredictor":
         """The same points with another mean or kernel, by the same search tree: nearness stays what it is here."""
-        return NearestPredictor(data, self._search, self._nearness)
+        return NearestPredictor(data, self._search)
 
     def lifted(self, functionals: Functionals) -> "NearestPredictor":
         """The same data and tree, under the model lifted to functionals."""
-        return NearestPredictor(
-            self.data.lifted(functionals), self._search, lifted_kernel(self._nearness, functionals)
-        )
+        return NearestPredictor(self.data.lifted(functionals), self._search)
 
     def predict(
         self, Z: Floats, neighbors: Neighbors, group_size: int | None, *, n_jobs: int | None = None
@@ -255,7 +248,7 @@ class NearestPredictor:
         """
         if len(Z) < _ENOUGH_TO_SHARE or size >= len(self.data.X) or isinstance(self.data.kernel, OnFunctionals):
             return 1, size
-        tests = in_length_scales(self._nearness, Z)
+        tests = in_length_scales(self.data.kernel, Z)
         largest = max(count for count, _ in _SHARED)
         groups = partition(tests, largest)
         n_groups, n_points = _TRIED[max(least for least in _TRIED if least <= len(Z))]
@@ -282,7 +275,7 @@ class NearestPredictor:
 
     def nearest(self, Z: Floats, count: int, n_jobs: int | None) -> Any:
         """The `count` observations nearest to each test point, nearest first: shape (M, count)."""
-        return self._search.nearest(in_length_scales(self._nearness, Z), count, n_jobs)
+        return self._search.nearest(in_length_scales(self.data.kernel, Z), count, n_jobs)
 
     def _tasks(
         self, Z: Floats, neighbors: Neighbors, sharing: "_Sharing", n_jobs: int | None
@@ -293,7 +286,7 @@ class NearestPredictor:
         """
         size = neighbors.size
         places = Places.of(self.data.kernel, Z, lambda centers, radii: self._covers(centers, radii, size, n_jobs))
-        tests = in_length_scales(self._nearness, Z[places.first])
+        tests = in_length_scales(self.data.kernel, Z[places.first])
         group_size, most, close = sharing.group_size, sharing.neighbors.within(len(self.data.X)), sharing.close
         if group_size == 1 and places.shared is None:
             yield from self._tasks_alone(tests, neighbors, n_jobs)
@@ -357,7 +350,7 @@ class NearestPredictor:
 
     def _near(self, points: Floats, size: int, n_jobs: int | None) -> Indices:
         """Observations near any of the points of a functional, the farthest first."""
-        sites = np.unique(in_length_scales(self._nearness, points), axis=0)
+        sites = np.unique(in_length_scales(self.data.kernel, points), axis=0)
         near, count = self._search.union(sites, size, WIDE_LIMIT, n_jobs)
         announce_union(len(sites), len(near), count, size)
         distances, _ = KDTree(sites).query(self._search.points[near])

@@ -5,7 +5,6 @@ from compositegp.prediction.composite_sum import CompositeSum
 from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.functional_calibration import functional_spread
 from compositegp.prediction.inducing_points import Inducing
-from compositegp.prediction.kernel_shares import KernelShare
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.nearest import Nearest
 from compositegp.prediction.neighborhood_tuning import (
@@ -23,7 +22,6 @@ __all__ = [
     "CompositeSum",
     "FittedTerms",
     "Inducing",
-    "KernelShare",
     "Nearest",
     "NeighborCurve",
     "NeighborhoodTuning",

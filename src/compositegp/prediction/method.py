@@ -1,7 +1,7 @@
 """What a prediction method is: parameters that a user gives, and a predictor once there are data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,6 @@ class Predictor(ABC):
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
         """Means of the latent values alone, where no variance is asked for: shape (M,), or (M, t) for t outputs."""
         return self.marginals(Z, n_jobs).mean
-
-    def for_functionals(self, functionals: Functionals) -> "Predictor":
-        """What predicts functionals like these: this predictor, unless a part of it cannot."""
-        return self
 
     def lifted(self, functionals: Functionals) -> "Predictor":
         """The same predictor for rows that name functionals, in the place of test points: see `functionals.lift`."""
@@ -109,10 +105,6 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether the method makes use of gaps with this many observations."""
         return False
 
-    def mixes_kernels(self, n_samples: int) -> bool:
-        """Whether `tune` gives alternatives to the kernel shares in predictions, with this many observations."""
-        return False
-
     def held_out_crps(
         self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
     ) -> list[Floats] | None:
@@ -132,15 +124,7 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
-    def tune(
-        self,
-        fitted: FittedTerms,
-        *,
-        heavy_tails: bool,
-        n_jobs: int | None,
-        gaps: Gaps | None = None,
-        alternatives: Mapping[str, Kernel] | None = None,
-    ) -> Any:
+    def tune(self, fitted: FittedTerms, *, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None) -> Any:
         """What the method learns from the data before it predicts: a storable object, or None (the default).
 
         Parameters
@@ -151,8 +135,6 @@ class PredictionMethod(BaseEstimator, ABC):  # type: ignore[misc]
         n_jobs : int or None
         gaps : Gaps, optional
             Observations that are hidden from a training point, as around points that will be predicted.
-        alternatives : mapping of str to scikit-learn kernel, optional
-            Kernels that the data hardly tell from the one of the model, learned; only where it `mixes_kernels`.
         """
         return None
 

@@ -1,13 +1,12 @@
 """Prediction from the nearest observations: one term for each group of test points, made for that group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
@@ -34,8 +33,6 @@ from compositegp.posteriors import (
 )
 from compositegp.prediction.composite_sum import Factors
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
-from compositegp.prediction.kernel_mixture import KernelMixture, KernelPredictor, learn_shares
-from compositegp.prediction.kernel_shares import KernelShare
 from compositegp.prediction.method import PredictionMethod, Predictor
 from compositegp.prediction.neighborhood_tuning import (
     FEWEST_POINTS,
@@ -43,8 +40,6 @@ from compositegp.prediction.neighborhood_tuning import (
     calibrated_crps,
     chosen_neighbors,
     exact_held_out_predictions,
-    gap_predictions,
-    gap_sets,
     held_out_predictions,
     learn_errors,
     learn_errors_by,
@@ -141,14 +136,12 @@ class Nearest(PredictionMethod):
         heavy_tails: bool,
         n_jobs: int | None,
         gaps: Gaps | None = None,
-        alternatives: Mapping[str, Kernel] | None = None,
         spread: bool = True,
     ) -> NeighborhoodTuning | None:
         """Learn which neighbors are enough, how much the mean varies, and how large errors are.
 
-        With `gaps` errors are those of training points in such gaps, by which `alternatives` to the kernel get shares
-        in predictions; an exact Gaussian process does without them. Neighbors are the nearest alone where `spread` is
-        False.
+        With `gaps` errors are those of training points in such gaps; an exact Gaussian process does without them.
+        Neighbors are the nearest alone where `spread` is False.
         """
         n = len(fitted.data.X)
         if self.is_exact(n):
@@ -168,17 +161,7 @@ class Nearest(PredictionMethod):
         if self.calibration is None:
             return tuning
         search = fitted.search.with_data(self.local_data(fitted, tuning))
-        held = None if gaps is None else gap_sets(search, gaps, neighbors, n_jobs)
-        if held is None:
-            return replace(tuning, **learn_errors(search, neighbors, heavy_tails, n_jobs)._asdict())
-        parts = gap_predictions(search, held, n_jobs)
-        tuning = replace(tuning, **learn_errors_by(search.data, parts, heavy_tails)._asdict())
-        if not alternatives:
-            return tuning
-        options: Any = {"heavy_tails": heavy_tails, "n_jobs": n_jobs}
-        return replace(
-            tuning, others=learn_shares(search, held, parts, tuning.calibration, alternatives, **options)
-        )
+        return replace(tuning, **learn_errors(search, neighbors, heavy_tails, n_jobs, gaps)._asdict())
 
     def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
         """Errors of the exact Gaussian process; with fewer than 100 observations they are the Gaussian's."""
@@ -202,10 +185,6 @@ class Nearest(PredictionMethod):
         """Whether there are more observations than an exact Gaussian process takes."""
         return not self.is_exact(n_samples) and n_samples > MOST_EXACT
 
-    def mixes_kernels(self, n_samples: int) -> bool:
-        """Whether errors in gaps are learned, by which kernels get their shares."""
-        return self.calibration is not None and self.predicts_in_gaps(n_samples)
-
     def held_out_crps(
         self, candidates: Sequence[Observations], *, heavy_tails: bool, n_jobs: int | None
     ) -> list[Floats] | None:
@@ -227,16 +206,11 @@ class Nearest(PredictionMethod):
 
     def bind(self, fitted: FittedTerms, tuning: Any = None) -> Predictor:
         """The predictor for fitted data."""
-        exact = self.is_exact(len(fitted.data.X))
-        if tuning is None and not exact:
-            tuning = self.tune(fitted, heavy_tails=True, n_jobs=None)
-        assert isinstance(tuning, NeighborhoodTuning | None)
-        if exact:
-            first: KernelPredictor = ExactPredictor(self, fitted, tuning)
-        else:
-            assert tuning is not None
-            first = NeighborhoodPredictor(self, fitted, tuning)
-        return KernelMixture(first, tuning.others) if tuning is not None and tuning.others else first
+        if self.is_exact(len(fitted.data.X)):
+            return ExactPredictor(self, fitted, tuning)
+        tuning = self.tune(fitted, heavy_tails=True, n_jobs=None) if tuning is None else tuning
+        assert isinstance(tuning, NeighborhoodTuning)
+        return NeighborhoodPredictor(self, fitted, tuning)
 
     def local_data(self, fitted: FittedTerms, tuning: NeighborhoodTuning | None) -> Observations:
         """Data under the mean of a neighborhood: that of all the data, or one whose coefficients vary."""
@@ -267,7 +241,7 @@ class Nearest(PredictionMethod):
         return n_samples <= MOST_MIXED if self.theta_uncertainty == "auto" else bool(self.theta_uncertainty)
 
 
-class ExactPredictor(KernelPredictor):
+class ExactPredictor(Predictor):
     """All the observations are one term: the exact Gaussian process."""
 
     def __init__(self, method: Nearest, fitted: FittedTerms, tuning: NeighborhoodTuning | None = None) -> None:
@@ -277,18 +251,6 @@ class ExactPredictor(KernelPredictor):
         self._factors = Factors(self.data)
         self._undetermined = self.data if method.local_mean is True else fitted.undetermined
         self._calibration = None if tuning is None else tuning.active_calibration
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of the data."""
-        return self.data.kernel
-
-    def under(self, share: KernelShare) -> "ExactPredictor":
-        """The exact Gaussian process under another kernel, with what was learned of its errors."""
-        fitted = replace(self._fitted, data=self._fitted.data.with_kernel(share.kernel))
-        found = ExactPredictor(self.method, fitted)
-        found._calibration = share.active_calibration
-        return found
 
     def lifted(self, functionals: Functionals) -> "ExactPredictor":
         """The same factors, under the model lifted to functionals; calibration is of points, and left to them."""
@@ -383,7 +345,7 @@ class ExactPredictor(KernelPredictor):
         return Surrounded(*left_out, self.left_out_surroundings(n_jobs).predicted.surroundings)
 
 
-class NeighborhoodPredictor(KernelPredictor):
+class NeighborhoodPredictor(Predictor):
     """The nearest observations of each group of test points are its one term."""
 
     def __init__(self, method: Nearest, fitted: FittedTerms, tuning: NeighborhoodTuning) -> None:
@@ -394,18 +356,6 @@ class NeighborhoodPredictor(KernelPredictor):
         self._group_size = method.group_size
         self._calibration = tuning.active_calibration
         self._fitted = fitted
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of the data."""
-        return self._data.kernel
-
-    def under(self, share: KernelShare) -> "NeighborhoodPredictor":
-        """The same neighbors under another kernel, with what was learned of its errors."""
-        found = copy(self)
-        found._data = self._data.with_kernel(share.kernel)
-        found._calibration = share.active_calibration
-        return found
 
     def lifted(self, functionals: Functionals) -> "NeighborhoodPredictor":
         """The same search tree, under the model lifted to functionals; calibration is of points, and left to them."""

@@ -26,7 +26,6 @@ from compositegp.posteriors import (
 )
 from compositegp.prediction.fitted_terms import HeldOutPart
 from compositegp.prediction.gross_errors import gross_errors
-from compositegp.prediction.kernel_shares import KernelShare
 from compositegp.predictive import Calibration, Family, Normal, ratios
 from compositegp.storage import storable
 from compositegp.validation import are_finite, check_count
@@ -59,12 +58,9 @@ _OVERLAP = 8  # holes in which an observation is, on average, at most, where pre
 _FEWEST_FAR = 32  # training points predicted at each distance then, at least
 _GAP_POINTS = 1500  # training points predicted in gaps
 _GAP_NEIGHBORS = 256  # observations that they are predicted from, at most: the nearest are all on one side of a gap
-_MOST_SHARES = 16  # further kernels that a file may have
 _GAP_GROUPS = 6  # distances, with as many training points each, by which errors in gaps are learned
 _SHUFFLED = 2**16  # observations up to which all are shuffled to choose some: then fewer points are some of more
 _SEED = 0  # of the choice of training points
-SMALLEST = 1e-12
-"""Least variance of the prediction of an observation, over its prior variance."""
 
 
 @storable
@@ -141,8 +137,6 @@ class NeighborhoodTuning:
     calibration : Calibration or None
     gross : int array or None
         Observations whose targets the others contradict, of those by which errors were learned.
-    others : tuple of KernelShare
-        Further kernels, whose predictions are mixed with those of the kernel that was chosen.
     """
 
     n_neighbors: int
@@ -152,7 +146,6 @@ class NeighborhoodTuning:
     spread: Floats | None = None
     calibration: Calibration | None = None
     gross: Indices | None = None
-    others: tuple[KernelShare, ...] = ()
 
     @property
     def neighbors(self) -> Neighbors:
@@ -173,11 +166,6 @@ class NeighborhoodTuning:
             raise ValueError("the curve or the calibration of a tuning is neither")
         if not (self.gross is None or (isinstance(self.gross, np.ndarray) and self.gross.dtype.kind in "iu")):
             raise ValueError("the gross errors of a tuning must be numbers of observations")
-        shares = self.others if isinstance(self.others, tuple) else [None]
-        if not all(isinstance(one, KernelShare) for one in shares) or len(shares) > _MOST_SHARES:
-            raise ValueError(f"the other kernels of a tuning must be a tuple of up to {_MOST_SHARES} KernelShare")
-        if not sum(one.weight for one in self.others) < 1:
-            raise ValueError("the weights of the other kernels of a tuning leave nothing for the first")
         coefficients, spread = self.coefficients, self.spread
         if coefficients is None and spread is None:
             return
@@ -260,14 +248,17 @@ class LearnedErrors(NamedTuple):
 
 
 def learn_errors(
-    search: NearestPredictor, neighbors: Neighbors, heavy_tails: bool, n_jobs: int | None
+    search: NearestPredictor, neighbors: Neighbors, heavy_tails: bool, n_jobs: int | None, gaps: Gaps | None = None
 ) -> LearnedErrors:
-    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest."""
+    """Learn scale and tails of errors from training points, each predicted without itself and its K nearest.
+
+    With `gaps`, each is predicted without the observations that its gap hides.
+    """
     if len(search.data.X) < FEWEST_POINTS:
         return LearnedErrors(None, np.zeros(0, dtype=np.intp))
-    return learn_errors_by(
-        search.data, held_out_predictions(search, neighbors, n_jobs, most=_MOST_HELD), heavy_tails
-    )
+    parts = [] if gaps is None else gap_predictions(search, gaps, neighbors.at_most(_GAP_NEIGHBORS), n_jobs)
+    parts = parts or held_out_predictions(search, neighbors, n_jobs, most=_MOST_HELD)
+    return learn_errors_by(search.data, parts, heavy_tails)
 
 
 def learn_errors_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool) -> LearnedErrors:
@@ -288,7 +279,7 @@ def calibrate_by(data: Observations, parts: list[HeldOutPart], heavy_tails: bool
         if skip and data.X.shape[1] > _FEW_COLUMNS:
             weight *= _FAR_WEIGHT
         total = diagonal(data.kernel, data.X[rows], noise=False) + noise
-        variance = np.maximum(found.variance + noise, SMALLEST * total)
+        variance = np.maximum(found.variance + noise, 1e-12 * total)
         rho, delta = ratios(variance, total, found.surroundings)
         z = _standardized(data, part, variance)
         t = z.shape[1]
@@ -342,7 +333,7 @@ def _calibrated_crps(
     factors, family = spread_of(calibration, data.kernel, data.X[rows], found, noise)
     errors = (data.targets_of(rows) - found.mean).reshape(len(rows), -1)
     total = diagonal(data.kernel, data.X[rows], noise=False) + noise
-    scale = np.sqrt(np.maximum(found.variance + noise, SMALLEST * total))[:, None] * factors
+    scale = np.sqrt(np.maximum(found.variance + noise, 1e-12 * total))[:, None] * factors
     return np.asarray((scale * family.shaped(2).crps(errors / scale)).mean(axis=1))
 
 
@@ -420,53 +411,37 @@ def _held_out_sets(
     return found
 
 
-class GapSets(NamedTuple):
-    """Training points in gaps, and the observations around these to predict them from.
-
-    Attributes
-    ----------
-    rows : int array of shape (m,)
-    skipped : int array of shape (m,)
-        How many of the nearest observations the gap hides before the first that it does not.
-    sets : int array of shape (m, n), the farthest first
-    """
-
-    rows: Indices
-    skipped: Indices
-    sets: Any
-
-
-def gap_sets(
-    search: NearestPredictor, gaps: Gaps, neighbors: Neighbors, n_jobs: int | None, *, seed: int = 2
-) -> GapSets | None:
-    """Some training points, each with observations around it that its gap does not hide.
+def gap_predictions(
+    search: NearestPredictor,
+    gaps: Gaps,
+    neighbors: Neighbors,
+    n_jobs: int | None,
+    *,
+    seed: int = 2,
+) -> list[HeldOutPart]:
+    """Training points, each predicted without the observations that its gap hides, in groups by the width of gaps.
 
     Parameters
     ----------
     search : NearestPredictor
     gaps : Gaps
     neighbors : Neighbors
-        Observations that a test point is predicted from; 256 are enough here.
+        Observations that a training point is predicted from.
     n_jobs : int or None
     seed : int
 
     Returns
     -------
-    GapSets or None
-        None where too few training points have as many observations around their gaps.
+    list of HeldOutPart
+        Empty where too few training points have as many observations around their gaps.
     """
     n = len(search.data.X)
-    if n < FEWEST_POINTS:
-        return None
-    neighbors = neighbors.at_most(_GAP_NEIGHBORS).at_most(n // 2)
+    neighbors = neighbors.at_most(n // 2)
     chosen = _chosen(n, min(_GAP_POINTS, max(_ENOUGH, n // _SHARE)), seed)
     kept, skipped, sets = around_in_gaps(search, gaps, chosen, neighbors, n_jobs)
-    return None if len(kept) < FEWEST_POINTS else GapSets(chosen[kept], skipped, sets)
-
-
-def gap_predictions(search: NearestPredictor, held: GapSets, n_jobs: int | None) -> list[HeldOutPart]:
-    """Predictions of training points in gaps, in groups by the width of the gap."""
-    rows, skipped, sets = held
+    if len(kept) < FEWEST_POINTS:
+        return []
+    rows = chosen[kept]
     (predicted,) = predict_prefixes(search.data, sets, rows, (0,), n_jobs=n_jobs)
     distances = search.distances(rows, sets[:, -1])
     found = []

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for, current_device
+from compositegp.backend import Floats, blas_threads_for, current_device, psd_root
 from compositegp.composite import Composite
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
@@ -23,7 +23,6 @@ from compositegp.posteriors import (
 )
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
 from compositegp.prediction.method import PredictionMethod, Predictor
-from compositegp.prediction.mixtures import mean_and_deviations, mixed_belief, mixed_variance
 from compositegp.prediction.nearest import ExactPredictor, Nearest
 from compositegp.prediction.neighborhood_tuning import FEWEST_POINTS, NeighborhoodTuning, learn_errors_by
 from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
@@ -155,8 +154,8 @@ class ThetaMixture(Predictor):
             return self._plug_in.marginals(Z, n_jobs)
         found = [exact_marginals(member.data, member.factored, Z) for member in members]
         weights = np.array([member.weight for member in members])
-        mean, deviations = mean_and_deviations(weights, [one.mean for one in found])
-        variance = mixed_variance(weights, [one.variance for one in found], deviations)
+        mean, deviations = _mean_and_deviations(weights, [one.mean for one in found])
+        variance = weights @ np.array([one.variance for one in found]) + weights @ (deviations**2).mean(axis=2)
         if not self._plug_in.is_calibrated:
             return Marginals(mean, variance)
         return Surrounded(mean, variance, self._plug_in.surroundings(Z, n_jobs))
@@ -170,9 +169,17 @@ class ThetaMixture(Predictor):
         members = self.members
         if not members:
             return self._plug_in.joint(Z)
-        weights = np.array([member.weight for member in members])
         with blas_threads_for(len(Z)):
-            return mixed_belief(weights, (exact_belief(member.data, member.factored, Z) for member in members))
+            covariance, means = np.zeros((len(Z), len(Z))), []
+            for member in members:
+                belief = exact_belief(member.data, member.factored, Z)
+                covariance += member.weight * belief.covariance
+                means.append(belief.mean)
+            weights = np.array([member.weight for member in members])
+            mean, deviations = _mean_and_deviations(weights, means)
+            spread = np.sqrt(weights / deviations.shape[2])[:, None, None] * deviations
+            root = np.moveaxis(spread, 1, 0).reshape(len(Z), -1)
+            return Belief(mean, np.concatenate([psd_root(covariance), root], axis=1))
 
     def terms(self, Z: Floats) -> tuple[Composite, Floats | None]:
         """One term."""
@@ -225,3 +232,10 @@ def _some_of(whole: HeldOutPart, part: HeldOutPart) -> HeldOutPart:
     around = Neighborhood(*(values[rows] for values in predicted.surroundings))
     found = Surrounded(predicted.mean[rows], predicted.variance[rows], around)
     return part._replace(predicted=found, noise=whole.noise[rows])
+
+
+def _mean_and_deviations(weights: Floats, means: list[Floats]) -> tuple[Floats, Floats]:
+    """Mean of means, as they are shaped, and the deviations from it: shape (members, M, t)."""
+    stacked = np.array(means)
+    mean = np.tensordot(weights, stacked, axes=1)
+    return mean, (stacked - mean).reshape(*stacked.shape[:2], -1)

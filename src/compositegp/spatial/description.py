@@ -77,9 +77,6 @@ def describe(
     comparison = regressor.kernel_comparison_
     if comparison is not None:
         lines.append(f"Of {len(comparison)} kernels the data chose {comparison.best.name}.")
-    shares = ", ".join(f"{name} {weight:.0%}" for name, weight in regressor.kernel_weights_.items())
-    if shares:
-        lines.append(f"Predictions mix kernels by how well they predict observed cells in gaps: {shares}.")
     return lines
 
 

@@ -46,10 +46,9 @@ def fill(
 
     A Gaussian process is learned from the observed cells, and every missing cell is predicted from the observed cells
     around it. Of more than 2,048 observed cells kernel, hyper-parameters and errors are learned in gaps of the same
-    shapes and widths as those to be filled, laid over observed cells, and kernels that are hardly told apart there are
-    mixed. What was observed stays as it is, with an error of zero. The work goes from tile to tile, so that the result
-    does not depend on how the raster is chunked; of a raster of Dask the result is lazy, and computing it needs memory
-    for some tiles only.
+    shapes and widths as those to be filled, laid over observed cells. What was observed stays as it is, with an error
+    of zero. The work goes from tile to tile, so that the result does not depend on how the raster is chunked; of a
+    raster of Dask the result is lazy, and computing it needs memory for some tiles only.
 
     Parameters
     ----------
