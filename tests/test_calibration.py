@@ -453,3 +453,21 @@ def test_slopes_that_a_file_cannot_have_are_refused():
     )
     assert np.isfinite(factors).all()
     assert (factors > 0).all()
+
+
+@pytest.mark.parametrize("n", [150, 700])
+def test_the_order_of_rows_does_not_matter(rng, n):
+    """Of few data some are chosen to be predicted far from the others: the same ones in any order."""
+    X = np.round(rng.uniform(0, 10, size=(n, 2)), 2)
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_t(2.5, size=n)
+    order, Z = rng.permutation(n), rng.uniform(0, 10, size=(30, 2))
+    kernel = 1.0 * Matern(2.0, nu=1.5) + WhiteKernel(0.01)
+    one, other = (
+        CompositeGPRegressor(kernel, learning=None).fit(X[rows], y[rows]) for rows in (np.arange(n), order)
+    )
+    assert not one.calibration_.is_gaussian
+    np.testing.assert_array_equal(one.calibration_.level, other.calibration_.level)
+    for found, again in zip(*(model.predict(Z, return_std=True) for model in (one, other)), strict=True):
+        np.testing.assert_allclose(found, again, rtol=0, atol=1e-9)
+    gross = [model._model.tuning.gross for model in (one, other)]
+    np.testing.assert_array_equal(gross[0], order[gross[1]])

@@ -474,3 +474,21 @@ def test_streams_watch_functionals(rng, tmp_path):
     np.testing.assert_allclose(
         again.partial_fit(X[:7], y[:7]).predict(asked), stream.partial_fit(X[:7], y[:7]).predict(asked), rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("prediction", [Nearest(40), Nearest()])
+def test_calibrated_predictions_go_on_when_functionals_are_observed_later(rng, prediction):
+    X = rng.uniform(0, 10, size=(300, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_t(2.5, size=300)
+    later, Z = rng.uniform(0, 10, size=(6, 2)), rng.uniform(0, 10, size=(40, 2))
+    kernel = 1.0 * Matern(2.0, nu=1.5) + WhiteKernel(0.01)
+    points, functionals = (
+        fitted(X, y, prediction, kernel, mean=None).partial_fit(one, np.sin(later[:, 0]))
+        for one in (later, F.at(later))
+    )
+    assert not points.calibration_.is_gaussian
+    for asked in (Z, F.average([Z[:3], Z[3:7]])):
+        for one, other in zip(
+            *(model.predict(asked, return_std=True) for model in (points, functionals)), strict=True
+        ):
+            np.testing.assert_allclose(one, other, rtol=1e-9)

@@ -160,8 +160,7 @@ def _surroundings(data: Observations, X: Array, Z: Floats, errors: Array, pivots
         return Neighborhood(found.scales[:, None], found.log_variance[:, None])
     if not isinstance(X, np.ndarray):
         return _surroundings_there(data, X, _scaled(data, Z), errors, pivots, most)
-    together = _scaled(data, np.concatenate([Z, X], axis=1))
-    distances = squared_distances(together[:, : Z.shape[1]], together[:, Z.shape[1] :])
+    distances = squared_distances(_scaled(data, Z), _scaled(data, X))
     if most < distances.shape[-1]:
         some = np.argpartition(distances, most - 1, axis=-1)[..., :most]
         order = np.argsort(np.take_along_axis(distances, some, axis=-1), axis=-1, kind="stable")

@@ -1,9 +1,11 @@
 """Data, model and terms of a fitted estimator, from which every prediction method starts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
@@ -69,6 +71,20 @@ class FittedTerms:
         """The data with the one search tree that tuning, validation and prediction share."""
         return NearestPredictor(self.data)
 
+    def in_order_of_places(self) -> "FittedTerms":
+        """The same observations, those of the first column's least value first: in whatever order they were given.
+
+        What is learned from some of them, chosen by their numbers, is then of the same ones. `order_of_places` says
+        which they are.
+        """
+        return replace(self, data=self.data.take(self.order_of_places))
+
+    @cached_property
+    def order_of_places(self) -> Indices:
+        """Observations by their places, and those at the same place by their targets."""
+        targets = self.data.targets.reshape(len(self.data.X), -1)
+        return np.lexsort((*targets.T[::-1], *self.data.X.T[::-1]))
+
     @property
     def estimated_from_data(self) -> bool:
         """Whether the coefficients of the mean were estimated from these data."""
@@ -83,5 +99,5 @@ class FittedTerms:
 
     def __getstate__(self) -> dict[str, Any]:
         """State without the segments, the composite and the search tree, which can be made again."""
-        again = ("segments", "composite", "search")
+        again = ("segments", "composite", "search", "order_of_places")
         return {name: value for name, value in vars(self).items() if name not in again}

@@ -168,9 +168,9 @@ class Nearest(PredictionMethod):
         n = len(fitted.data.X)
         if self.calibration is None or n < FEWEST_POINTS or self.n_neighbors != "auto":
             return None
-        predictor = ExactPredictor(self, fitted)
-        parts = predictor.held_out_thinned(n_jobs)
-        return NeighborhoodTuning(n, **learn_errors_by(predictor.data, parts, heavy_tails)._asdict())
+        predictor = ExactPredictor(self, fitted.in_order_of_places())
+        learned = learn_errors_by(predictor.data, predictor.held_out_thinned(n_jobs), heavy_tails)
+        return NeighborhoodTuning(n, calibration=learned.calibration, gross=fitted.order_of_places[learned.gross])
 
     def outgrows(self, tuning: Any, n_samples: int) -> bool:
         """Whether an exact Gaussian process has become so much larger, is one no more, or mixes over θ no more."""

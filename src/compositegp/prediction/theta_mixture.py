@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, blas_threads_for, current_device, psd_root
+from compositegp.backend import Floats, Indices, blas_threads_for, current_device, psd_root
 from compositegp.composite import Composite
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
@@ -113,9 +113,12 @@ class ThetaMixture(Predictor):
         if not self.members:
             assert isinstance(method, Nearest)
             return method.tune(self._fitted, heavy_tails=heavy_tails, n_jobs=n_jobs)
-        farther = [part for part in self._plug_in.held_out_thinned(n_jobs) if part.n_skipped]
-        learned = learn_errors_by(self._plug_in.data, [self._left_out_part(n_jobs), *farther], heavy_tails)
-        return NeighborhoodTuning(n, **learned._asdict())
+        order = self._fitted.order_of_places
+        ordered = ExactPredictor(method, self._fitted.in_order_of_places())
+        near = _in_order(self._left_out_part(n_jobs), order)
+        farther = [part for part in ordered.held_out_thinned(n_jobs) if part.n_skipped]
+        learned = learn_errors_by(ordered.data, [near, *farther], heavy_tails)
+        return NeighborhoodTuning(n, calibration=learned.calibration, gross=order[learned.gross])
 
     def _left_out_part(self, n_jobs: int | None) -> HeldOutPart:
         """Every training point predicted from all the others, with what the observations around it say of errors."""
@@ -224,6 +227,12 @@ class ThetaMixture(Predictor):
         if not members:
             return super().noise_variance(kernel, Z)
         return np.asarray(sum(member.weight * noise_variance(member.data.kernel, Z) for member in members))
+
+
+def _in_order(whole: HeldOutPart, order: Indices) -> HeldOutPart:
+    """Predictions of all the observations, put in another order and numbered anew."""
+    moved = _some_of(whole, whole._replace(rows=order, distances=whole.distances[order]))
+    return moved._replace(rows=np.arange(len(order)))
 
 
 def _some_of(whole: HeldOutPart, part: HeldOutPart) -> HeldOutPart:
