@@ -11,8 +11,10 @@ from compositegp import CompositeGPRegressor
 
 _FIXED = 1e-5  # difference in standard deviations that rounding may make, with a kernel that is given
 _LEARNED = 0.02  # that learning may make, on another way to the same place
-# The same in error bars that are learned from training points: in another unit, rounding swaps neighbors as near.
-_CALIBRATED = 0.05
+# The same in error bars that are learned from errors of training points, the less so the more rounding changes there:
+# with another origin or unit it swaps neighbors that are nearly as near.
+_CALIBRATED = {"order of rows": 0.02, "origin of inputs": 0.1, "unit of inputs": 0.1}
+_CALIBRATED_ELSE = 0.05
 _FEWEST_CALIBRATED = 100  # observations from which errors are calibrated
 
 
@@ -56,7 +58,7 @@ def _compared(change: Any, name: str, learned: bool, rng: np.random.Generator) -
     off_std = float(np.abs(std_2 / unit / std_1 - 1).max())
     off, allowed = max(off_mean, off_std), _LEARNED if learned else _FIXED
     calibrated = len(problem.X) >= _FEWEST_CALIBRATED and options.get("prediction") == "nearest"
-    allowed_std = _CALIBRATED if calibrated and name != "order of rows" else allowed
+    allowed_std = _CALIBRATED.get(name, _CALIBRATED_ELSE) if calibrated else allowed
     if off_mean <= allowed and off_std <= allowed_std:
         return Ended("right")
     how = "learned" if learned else f"{options['prediction']}, kernel {problem.kernel}"
