@@ -11,8 +11,8 @@ from compositegp import CompositeGPRegressor
 
 _FIXED = 1e-5  # difference in standard deviations that rounding may make, with a kernel that is given
 _LEARNED = 0.02  # that learning may make, on another way to the same place
-# The same in error bars that are learned from errors of training points, the less so the more rounding changes there:
-# with another origin or unit it swaps neighbors that are nearly as near.
+# That rounding may make in error bars learned from errors of training points: with another origin or unit of the inputs
+# it swaps neighbors that are nearly as near.
 _CALIBRATED = {"order of rows": 0.02, "origin of inputs": 0.1, "unit of inputs": 0.1}
 _CALIBRATED_ELSE = 0.05
 _FEWEST_CALIBRATED = 100  # observations from which errors are calibrated
