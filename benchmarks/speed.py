@@ -64,7 +64,7 @@ def measure(task: str) -> dict[str, float | str]:
         return run
 
     nearest.learn_errors = timed(nearest.learn_errors)
-    nearest.Nearest._tune_exact = timed(nearest.Nearest._tune_exact)  # with few data
+    nearest.ExactPredictor.tune = timed(nearest.ExactPredictor.tune)  # with few data
     X_test, y_test = split.X_test[: TESTS.get(task)], split.y_test[: TESTS.get(task)]
     for _ in range(2):
         spent["calibration"] = 0.0

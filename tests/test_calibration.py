@@ -455,6 +455,24 @@ def test_slopes_that_a_file_cannot_have_are_refused():
     assert (factors > 0).all()
 
 
+@pytest.mark.parametrize("asked", [(), (8,), (8, 32), (128,)])
+def test_only_observations_that_a_calibration_asks_about_are_read(rng, asked):
+    """Errors and variances of the nearest do not depend on how many farther ones are looked at."""
+    X = rng.uniform(0, 5, size=(400, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_t(3, size=400)
+    data = Observations.checked(KERNEL, X, y, mean="constant", noise_variance=None)
+    precision = Precision.of(data, next(iter(factor_stacks(data, Composite.full(400)))))
+    near = NearestPredictor(data).nearest(rng.uniform(0, 5, size=(20, 2)), 128, None)
+    slopes = np.array([[0.3] if window in asked else [0.0] for window in (8, 32, 128)])
+    told = replace(Calibration.gaussian(), slopes=slopes)
+    assert told.reach == max(32, *asked, 0)
+    whole, found = (precision.around(some) for some in (near, near[:, : told.reach]))
+    np.testing.assert_allclose(found.log_variance, whole.log_variance, rtol=1e-10)
+    factors = [told.apply(np.zeros(20), around.log_variance, around.scales)[0] for around in (whole, found)]
+    np.testing.assert_allclose(factors[0], factors[1], rtol=1e-9)
+    assert (factors[0] != 1).all() == bool(asked)
+
+
 @pytest.mark.parametrize("n", [150, 700])
 def test_the_order_of_rows_does_not_matter(rng, n):
     """Of few data some are chosen to be predicted far from the others: the same ones in any order."""
@@ -468,6 +486,12 @@ def test_the_order_of_rows_does_not_matter(rng, n):
     assert not one.calibration_.is_gaussian
     np.testing.assert_array_equal(one.calibration_.level, other.calibration_.level)
     for found, again in zip(*(model.predict(Z, return_std=True) for model in (one, other)), strict=True):
-        np.testing.assert_allclose(found, again, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(found, again)  # to the last digit: the data are taken in an order of places
+    for found, again in zip(*(model.validate().parts for model in (one, other)), strict=True):
+        np.testing.assert_array_equal(np.sort(found.y), np.sort(again.y))
+        np.testing.assert_array_equal(np.sort(found.predicted.std), np.sort(again.predicted.std))
+    alone, again = (model.predict_leave_one_out() for model in (one, other))
+    np.testing.assert_array_equal(alone.mean[order], again.mean)
+    np.testing.assert_array_equal(alone.std[order], again.std)
     gross = [model._model.tuning.gross for model in (one, other)]
     np.testing.assert_array_equal(gross[0], order[gross[1]])

@@ -17,7 +17,15 @@ from compositegp.kernels import noise_variance
 from compositegp.learning import Average, KernelComparison, LearningResult
 from compositegp.means import Basis, Estimated, MeanModel, as_mean, plugged_in
 from compositegp.posteriors import Belief, Gaps
-from compositegp.prediction import FittedTerms, PredictionMethod, Predictor, ThetaMixture, mixes_theta, over_theta
+from compositegp.prediction import (
+    ExactPredictor,
+    FittedTerms,
+    Nearest,
+    PredictionMethod,
+    Predictor,
+    ThetaMixture,
+    over_theta,
+)
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
 
 _KEPT = ("own_segments", "composite", "data", "_fitted_terms")  # computed; tuning changes none of them
@@ -141,9 +149,10 @@ class FittedModel:
             return self
         heavy_tails = isinstance(self.target.transform, IdentityTarget)
         options: dict[str, Any] = {"heavy_tails": heavy_tails, "n_jobs": n_jobs}
-        mixture = self.predictor if self._is_learned and mixes_theta(self.prediction, len(self.X)) else None
-        if isinstance(mixture, ThetaMixture):
-            found = mixture.tune(**options)
+        is_exact = isinstance(self.prediction, Nearest) and self.prediction.is_exact(len(self.X))
+        exact = self.predictor if is_exact else None
+        if isinstance(exact, ExactPredictor | ThetaMixture):
+            found = exact.tune(**options)
         else:
             options |= {} if gaps is None else {"gaps": gaps}
             found = self.prediction.tune(self._fitted_terms, **options)
@@ -151,8 +160,8 @@ class FittedModel:
             return self
         tuned = replace(self, tuning=found)
         vars(tuned).update({name: vars(self)[name] for name in _KEPT if name in vars(self)})
-        if isinstance(mixture, ThetaMixture):
-            vars(tuned)["predictor"] = mixture.tuned(found)
+        if isinstance(exact, ExactPredictor | ThetaMixture):
+            vars(tuned)["predictor"] = exact.tuned(found)
         return tuned
 
     def score(self, kernel: Kernel, n_jobs: int | None) -> Score:

@@ -98,10 +98,9 @@ def squared_difference_products(weights: Array, X: Array, vectors: Array) -> Arr
     if xp.max(xp.abs(centered)) > _WIDE:
         return xp.stack([(weights * squared_differences(X, c)) @ vectors for c in range(d)], axis=-3)
     # Σ_j w_ij (x_i² − 2 x_i x_j + x_j²) v_j
-    x = xp.matrix_transpose(centered)[..., None]  # (..., d, n, 1)
-    moved = x * vectors[..., None, :, :]
-    stacked = xp.concat([vectors[..., None, :, :], moved, x * moved], axis=-3)  # (..., 1 + 2 d, n, m)
-    columns = xp.reshape(xp.moveaxis(stacked, -3, -2), (*X.shape[:-1], (1 + 2 * d) * m))
-    sums = xp.reshape(weights @ columns, (*X.shape[:-1], 1 + 2 * d, m))
-    sums = xp.moveaxis(sums, -2, -3)
-    return x * x * sums[..., :1, :, :] - 2 * x * sums[..., 1 : 1 + d, :, :] + sums[..., 1 + d :, :, :]
+    x, v = centered[..., None], vectors[..., None, :]
+    moved = x * v  # (..., n, d, m)
+    columns = xp.concat([v, moved, x * moved], axis=-2)  # (..., n, 1 + 2 d, m)
+    sums = xp.reshape(weights @ xp.reshape(columns, (*X.shape[:-1], (1 + 2 * d) * m)), columns.shape)
+    found = x * x * sums[..., :1, :] - 2 * x * sums[..., 1 : 1 + d, :] + sums[..., 1 + d :, :]
+    return xp.moveaxis(found, -2, -3)

@@ -27,9 +27,10 @@ from compositegp.posteriors.local_kriging import (
 from compositegp.posteriors.neighbor_search import FEWEST_NEAR, NeighborSearch
 from compositegp.posteriors.neighbors import Neighbors
 from compositegp.posteriors.precision import Precision
-from compositegp.posteriors.surroundings import WINDOWS, Neighborhood, Surrounded, join_surrounded
+from compositegp.posteriors.surroundings import COMPARED, WINDOWS, Neighborhood, Surrounded, join_surrounded
 
 __all__ = [
+    "COMPARED",
     "FEWEST_NEAR",
     "N_NEIGHBORS",
     "RULES",

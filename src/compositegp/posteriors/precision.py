@@ -158,6 +158,8 @@ def _submatrices(matrix: Array, sets: Array) -> Array:
     if not isinstance(matrix, np.ndarray):
         return matrix[sets[:, :, None], sets[:, None, :]]
     found = np.empty((*sets.shape, sets.shape[1]))
-    for chosen, out in zip(sets, found, strict=True):
-        np.take(matrix.take(chosen, axis=0), chosen, axis=1, out=out, mode="clip")
+    numbers, row = np.empty(found.shape[1:], dtype=np.intp), matrix.shape[1]
+    for chosen, out in zip(sets.astype(np.intp, copy=False), found, strict=True):
+        np.add((chosen * row)[:, None], chosen, out=numbers)
+        matrix.take(numbers, out=out, mode="wrap")
     return found

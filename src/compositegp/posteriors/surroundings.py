@@ -8,7 +8,8 @@ from compositegp.backend import Floats
 
 WINDOWS = (8, 32, 128)
 """Numbers of nearest observations whose errors give the local scale."""
-_COMPARED = 32  # nearest observations whose variances are compared with that of a prediction
+COMPARED = 32
+"""Nearest observations whose variances are compared with that of a prediction."""
 _FLOOR = 1e-3  # ε: least sum of standardized errors in a window, so that its logarithm exists
 
 
@@ -45,7 +46,7 @@ def neighborhood(u: Floats, pivots: Floats) -> Neighborhood:
     counts = np.minimum(WINDOWS, n)
     sums = np.cumsum(np.abs(u[..., : max(WINDOWS), :]), axis=-2) * np.sqrt(np.pi / 2)
     scales = np.log((_FLOOR + np.moveaxis(sums[..., counts - 1, :], -2, -1)) / (_FLOOR + counts))
-    return Neighborhood(scales, 2 * np.log(pivots[..., :_COMPARED]).mean(axis=-1))
+    return Neighborhood(scales, 2 * np.log(pivots[..., :COMPARED]).mean(axis=-1))
 
 
 class Surrounded(NamedTuple):

@@ -6,7 +6,7 @@ from compositegp.prediction.fitted_terms import FittedTerms
 from compositegp.prediction.functional_calibration import functional_spread
 from compositegp.prediction.inducing_points import Inducing
 from compositegp.prediction.method import PredictionMethod, Predictor
-from compositegp.prediction.nearest import Nearest
+from compositegp.prediction.nearest import ExactPredictor, Nearest
 from compositegp.prediction.neighborhood_tuning import (
     NeighborCurve,
     NeighborhoodTuning,
@@ -14,12 +14,13 @@ from compositegp.prediction.neighborhood_tuning import (
     spread_of,
 )
 from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
-from compositegp.prediction.theta_mixture import ThetaMixture, mixes_theta, over_theta
+from compositegp.prediction.theta_mixture import ThetaMixture, over_theta
 
 __all__ = [
     "SHORT_FORMS",
     "Committee",
     "CompositeSum",
+    "ExactPredictor",
     "FittedTerms",
     "Inducing",
     "Nearest",
@@ -31,7 +32,6 @@ __all__ = [
     "as_prediction_method",
     "chosen_neighbors",
     "functional_spread",
-    "mixes_theta",
     "over_theta",
     "spread_of",
 ]

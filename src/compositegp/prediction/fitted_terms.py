@@ -10,7 +10,7 @@ import numpy as np
 from compositegp.backend import Floats, Indices
 from compositegp.composite import Composite, Observations
 from compositegp.means import Basis, Estimated, MeanModel
-from compositegp.posteriors import NearestPredictor, Surrounded
+from compositegp.posteriors import NearestPredictor, Neighborhood, Surrounded
 
 
 class HeldOutPart(NamedTuple):
@@ -33,6 +33,15 @@ class HeldOutPart(NamedTuple):
     distances: Floats
     predicted: Surrounded
     noise: Floats
+
+    def take(self, positions: Indices) -> "HeldOutPart":
+        """Some of the training points, in the order given."""
+        mean, variance, around = self.predicted
+        found = Surrounded(
+            mean[positions], variance[positions], Neighborhood(*(value[positions] for value in around))
+        )
+        rows, distances = self.rows[positions], self.distances[positions]
+        return HeldOutPart(rows, self.n_skipped, distances, found, self.noise[positions])
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,7 +145,7 @@ class Nearest(PredictionMethod):
         """
         n = len(fitted.data.X)
         if self.is_exact(n):
-            return self._tune_exact(fitted, heavy_tails, n_jobs)
+            return ExactPredictor(self, fitted).tune(heavy_tails=heavy_tails, n_jobs=n_jobs)
         curve = neighbor_curve(fitted.search, n_jobs, spread=spread) if self.n_neighbors == "auto" else None
         if curve is not None:
             neighbors = chosen_neighbors(curve)
@@ -163,14 +163,9 @@ class Nearest(PredictionMethod):
         search = fitted.search.with_data(self.local_data(fitted, tuning))
         return replace(tuning, **learn_errors(search, neighbors, heavy_tails, n_jobs, gaps)._asdict())
 
-    def _tune_exact(self, fitted: FittedTerms, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
-        """Errors of the exact Gaussian process; with fewer than 100 observations they are the Gaussian's."""
-        n = len(fitted.data.X)
-        if self.calibration is None or n < FEWEST_POINTS or self.n_neighbors != "auto":
-            return None
-        predictor = ExactPredictor(self, fitted.in_order_of_places())
-        learned = learn_errors_by(predictor.data, predictor.held_out_thinned(n_jobs), heavy_tails)
-        return NeighborhoodTuning(n, calibration=learned.calibration, gross=fitted.order_of_places[learned.gross])
+    def learns_errors_exactly(self, n_samples: int) -> bool:
+        """Whether an exact Gaussian process of that many observations learns how large its errors are."""
+        return self.calibration is not None and n_samples >= FEWEST_POINTS and self.n_neighbors == "auto"
 
     def outgrows(self, tuning: Any, n_samples: int) -> bool:
         """Whether an exact Gaussian process has become so much larger, is one no more, or mixes over θ no more."""
@@ -242,15 +237,39 @@ class Nearest(PredictionMethod):
 
 
 class ExactPredictor(Predictor):
-    """All the observations are one term: the exact Gaussian process."""
+    """All the observations are one term: the exact Gaussian process.
+
+    It takes them in an order of places, so that nothing depends on the order in which they were given: neither which
+    of them errors are learned from, nor the last digits.
+    """
+
+    method: Nearest
 
     def __init__(self, method: Nearest, fitted: FittedTerms, tuning: NeighborhoodTuning | None = None) -> None:
         self.method = method
-        self.data = method.local_data(fitted, None)
-        self._fitted = fitted
+        self.order = fitted.order_of_places
+        self._given = fitted.data
+        self._fitted = fitted.in_order_of_places()
+        self.data = method.local_data(self._fitted, None)
         self._factors = Factors(self.data)
-        self._undetermined = self.data if method.local_mean is True else fitted.undetermined
+        self._undetermined = self.data if method.local_mean is True else self._fitted.undetermined
         self._calibration = None if tuning is None else tuning.active_calibration
+
+    def tune(self, *, heavy_tails: bool, n_jobs: int | None) -> NeighborhoodTuning | None:
+        """Learn how large errors are; with fewer than 100 observations they are the Gaussian's: None."""
+        n = len(self.data.X)
+        if not self.method.learns_errors_exactly(n):
+            return None
+        learned = learn_errors_by(self._given, self.held_out_thinned(n_jobs), heavy_tails)
+        return NeighborhoodTuning(n, calibration=learned.calibration, gross=learned.gross)
+
+    def tuned(self, tuning: NeighborhoodTuning) -> "ExactPredictor":
+        """The same factors, with what was learned of errors."""
+        found = copy(self)
+        found._calibration = tuning.active_calibration
+        if found.is_calibrated:
+            found._cached_precision, found._cached_search = self._cached_precision, self._cached_search
+        return found
 
     def lifted(self, functionals: Functionals) -> "ExactPredictor":
         """The same factors, under the model lifted to functionals; calibration is of points, and left to them."""
@@ -277,6 +296,15 @@ class ExactPredictor(Predictor):
     def _cached_precision(self) -> Precision:
         return self.precision
 
+    @cached_property
+    def _cached_search(self) -> NearestPredictor:
+        return self._fitted.search.with_data(self.data)
+
+    @cached_property
+    def in_own_order(self) -> Indices:
+        """Where each of the observations, as they were given, is among those in an order of places."""
+        return np.argsort(self.order)
+
     def prepare(self) -> None:
         """Factorize the covariance of all the data."""
         self._factors.of(self._whole)
@@ -288,7 +316,8 @@ class ExactPredictor(Predictor):
 
     def surroundings(self, Z: Floats, n_jobs: int | None) -> Neighborhood:
         """What the observations around test points say about errors there."""
-        near = self._fitted.search.nearest(Z, min(len(self.data.X), max(WINDOWS)), n_jobs)
+        assert self._calibration is not None
+        near = self._fitted.search.nearest(Z, min(len(self.data.X), self._calibration.reach), n_jobs)
         return self._cached_precision.around(near, n_jobs)
 
     def means(self, Z: Floats, n_jobs: int | None) -> Floats:
@@ -313,30 +342,39 @@ class ExactPredictor(Predictor):
 
     def held_out(self, n_jobs: int | None, seed: int) -> list[HeldOutPart]:
         """Training points predicted without themselves and their K nearest, for several K."""
-        if len(self.data.X) < 3:
-            raise ValueError(f"validate needs at least three observations; found {len(self.data.X)}.")
-        search = self._fitted.search.with_data(self.data)
-        if len(self.data.X) <= N_NEIGHBORS:
-            return held_out_predictions(search, Neighbors(len(self.data.X) - 1), n_jobs, seed=seed)
-        return exact_held_out_predictions(self._cached_precision, search, n_jobs, seed=seed)
+        n = len(self.data.X)
+        if n < 3:
+            raise ValueError(f"validate needs at least three observations; found {n}.")
+        search = self._cached_search
+        if n <= N_NEIGHBORS:
+            parts = held_out_predictions(search, Neighbors(n - 1), n_jobs, seed=seed)
+        else:
+            parts = exact_held_out_predictions(self._cached_precision, search, n_jobs, seed=seed)
+        numbered = [self._as_numbered(part) for part in parts]
+        return [part.take(np.argsort(part.rows)) for part in numbered]
 
     def held_out_thinned(self, n_jobs: int | None) -> list[HeldOutPart]:
-        """The same for fewer points at the larger distances: enough to learn how large errors are."""
-        search = self._fitted.search.with_data(self.data)
-        return exact_held_out_predictions(self._cached_precision, search, n_jobs, thinned=True)
+        """The same for fewer points at the larger distances, in an order of places: enough to learn of errors."""
+        parts = exact_held_out_predictions(self._cached_precision, self._cached_search, n_jobs, thinned=True)
+        return [self._as_numbered(part) for part in parts]
 
     def left_out_surroundings(self, n_jobs: int | None) -> HeldOutPart:
         """Every training point predicted from all the others, with what the observations around it say of errors."""
-        n = len(self.data.X)
-        rows, search = np.arange(n), self._fitted.search.with_data(self.data)
-        sets = search.around(rows, 0, Neighbors(min(n - 1, max(WINDOWS))), n_jobs)[:, ::-1]
+        rows, search = self.in_own_order, self._cached_search
+        sets = search.around(rows, 0, Neighbors(min(len(rows) - 1, max(WINDOWS))), n_jobs)[:, ::-1]
         (found,) = self._cached_precision.without(rows, sets, (0,), n_jobs)
-        return HeldOutPart(rows, 0, search.distances(rows, sets[:, 0]), found, self.data.noise)
+        part = HeldOutPart(rows, 0, search.distances(rows, sets[:, 0]), found, self.data.noise[rows])
+        return self._as_numbered(part)
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from all the others, from one factorization."""
-        data = self._undetermined
-        return self.surrounded(leave_one_out(data, Factors(data).one_block(self._whole)), n_jobs), data.noise
+        data, given = self._undetermined, self.in_own_order
+        mean, variance = leave_one_out(data, Factors(data).one_block(self._whole))
+        return self.surrounded(Marginals(mean[given], variance[given]), n_jobs), data.noise[given]
+
+    def _as_numbered(self, part: HeldOutPart) -> HeldOutPart:
+        """Training points by the numbers that they were given with."""
+        return part._replace(rows=self.order[part.rows])
 
     def surrounded(self, left_out: Marginals, n_jobs: int | None) -> Marginals | Surrounded:
         """Predictions of all training points with what is around each, where that says how large errors are."""

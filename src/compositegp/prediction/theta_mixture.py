@@ -8,23 +8,22 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import Kernel
 
-from compositegp.backend import Floats, Indices, blas_threads_for, current_device, psd_root
+from compositegp.backend import Floats, blas_threads_for, current_device, psd_root
 from compositegp.composite import Composite
 from compositegp.functionals import Functionals
 from compositegp.kernels import noise_variance
 from compositegp.posteriors import (
     Belief,
     Marginals,
-    Neighborhood,
     Surrounded,
     exact_belief,
     exact_marginals,
     leave_one_out,
 )
 from compositegp.prediction.fitted_terms import FittedTerms, HeldOutPart
-from compositegp.prediction.method import PredictionMethod, Predictor
-from compositegp.prediction.nearest import ExactPredictor, Nearest
-from compositegp.prediction.neighborhood_tuning import FEWEST_POINTS, NeighborhoodTuning, learn_errors_by
+from compositegp.prediction.method import Predictor
+from compositegp.prediction.nearest import ExactPredictor
+from compositegp.prediction.neighborhood_tuning import NeighborhoodTuning, learn_errors_by
 from compositegp.prediction.theta_posterior import WeightedKernel, weighted_kernels
 from compositegp.predictive import Family
 
@@ -56,14 +55,9 @@ def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
     >>> type(over_theta(Nearest(theta_uncertainty=False).bind(fitted), fitted)).__name__
     'ExactPredictor'
     """
-    if not isinstance(predictor, ExactPredictor) or not mixes_theta(predictor.method, len(fitted.data.X)):
-        return predictor
-    return ThetaMixture(predictor, fitted)
-
-
-def mixes_theta(method: PredictionMethod, n: int) -> bool:
-    """Whether predictions from n observations, from which θ was learned, are averaged over θ."""
-    return isinstance(method, Nearest) and method.mixes_theta(n)
+    if isinstance(predictor, ExactPredictor) and predictor.method.mixes_theta(len(fitted.data.X)):
+        return ThetaMixture(predictor, fitted)
+    return predictor
 
 
 class ThetaMixture(Predictor):
@@ -107,18 +101,15 @@ class ThetaMixture(Predictor):
         learned θ alone, where one factorization serves all of them. So is what neighborhoods say of errors, there and
         at test points.
         """
-        method, n = self._plug_in.method, len(self._data.X)
-        if method.calibration is None or method.n_neighbors != "auto" or n < FEWEST_POINTS:
+        n = len(self._data.X)
+        if not self._plug_in.method.learns_errors_exactly(n):
             return None
         if not self.members:
-            assert isinstance(method, Nearest)
-            return method.tune(self._fitted, heavy_tails=heavy_tails, n_jobs=n_jobs)
-        order = self._fitted.order_of_places
-        ordered = ExactPredictor(method, self._fitted.in_order_of_places())
-        near = _in_order(self._left_out_part(n_jobs), order)
-        farther = [part for part in ordered.held_out_thinned(n_jobs) if part.n_skipped]
-        learned = learn_errors_by(ordered.data, [near, *farther], heavy_tails)
-        return NeighborhoodTuning(n, calibration=learned.calibration, gross=order[learned.gross])
+            return self._plug_in.tune(heavy_tails=heavy_tails, n_jobs=n_jobs)
+        near = self._left_out_part(n_jobs).take(self._plug_in.order)
+        farther = [part for part in self._plug_in.held_out_thinned(n_jobs) if part.n_skipped]
+        learned = learn_errors_by(self._fitted.data, [near, *farther], heavy_tails)
+        return NeighborhoodTuning(n, calibration=learned.calibration, gross=learned.gross)
 
     def _left_out_part(self, n_jobs: int | None) -> HeldOutPart:
         """Every training point predicted from all the others, with what the observations around it say of errors."""
@@ -130,7 +121,7 @@ class ThetaMixture(Predictor):
     def tuned(self, tuning: NeighborhoodTuning) -> "ThetaMixture":
         """The same mixture, with what was learned of its errors."""
         found = copy(self)
-        found._plug_in = ExactPredictor(self._plug_in.method, self._fitted, tuning)
+        found._plug_in = self._plug_in.tuned(tuning)
         found._cached = self._cached
         return found
 
@@ -198,7 +189,7 @@ class ThetaMixture(Predictor):
         if not self.members:
             return parts
         mixed = self._left_out_part(n_jobs)
-        return [part if part.n_skipped else _some_of(mixed, part) for part in parts]
+        return [part if part.n_skipped else mixed.take(part.rows) for part in parts]
 
     def left_out(self, n_jobs: int | None) -> tuple[Marginals | Surrounded, Floats]:
         """Every training point predicted from all the others under every θ, whose weights do without the point too.
@@ -227,20 +218,6 @@ class ThetaMixture(Predictor):
         if not members:
             return super().noise_variance(kernel, Z)
         return np.asarray(sum(member.weight * noise_variance(member.data.kernel, Z) for member in members))
-
-
-def _in_order(whole: HeldOutPart, order: Indices) -> HeldOutPart:
-    """Predictions of all the observations, put in another order and numbered anew."""
-    moved = _some_of(whole, whole._replace(rows=order, distances=whole.distances[order]))
-    return moved._replace(rows=np.arange(len(order)))
-
-
-def _some_of(whole: HeldOutPart, part: HeldOutPart) -> HeldOutPart:
-    """Predictions of all the observations, at the rows of another part."""
-    predicted, rows = whole.predicted, part.rows
-    around = Neighborhood(*(values[rows] for values in predicted.surroundings))
-    found = Surrounded(predicted.mean[rows], predicted.variance[rows], around)
-    return part._replace(predicted=found, noise=whole.noise[rows])
 
 
 def _mean_and_deviations(weights: Floats, means: list[Floats]) -> tuple[Floats, Floats]:

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from compositegp.backend import Floats, blas_threads_for
-from compositegp.posteriors import WINDOWS, Neighborhood
+from compositegp.posteriors import COMPARED, WINDOWS, Neighborhood
 from compositegp.predictive.families import Family, Normal, StudentT
 from compositegp.predictive.two_piece import TwoPieceT, two_piece_log_density
 from compositegp.storage import storable
@@ -51,6 +51,7 @@ _MOST_LOG_SKEW = 1.5  # largest |log γ|
 _LEVELS = (0.5, 0.8, 0.95)  # of intervals by which a calibration is checked
 _MISSED = 0.1  # share of the errors by which one of them may be off
 _ALIKE = 0.05  # difference of such shares that does not matter
+_FAINT = 0.005  # largest slope of a window that is none: errors twice as large nearby would add 0.4 % to a scale
 _TO_THE_END = {"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-6}  # so that rounding leaves no trace
 _LARGEST = 1e6  # number that a calibration from a file may have
 _LARGEST_LOG_SCALE = 300.0  # so that factors are numbers
@@ -171,6 +172,7 @@ class Calibration:
             if not tailed:
                 log_df, log_df_trend = np.inf, 0.0
             slopes = found[k:-4].reshape(n_scales, k)
+            slopes = np.where(slopes.max(axis=1, keepdims=True) > _FAINT, slopes, 0.0)
             return cls(knots, found[:k], slopes, trend, log_df, log_df_trend, rho_range, gain, log_skew)
 
         found = learned(heavy_tails, _MOST_LOG_SKEW if heavy_tails else 0.0)
@@ -234,6 +236,12 @@ class Calibration:
         """Whether it changes nothing."""
         numbers = (*self.level, *self.slopes.flat, self.trend, self.log_skew)
         return math.isinf(self.log_df) and not np.any(numbers)
+
+    @property
+    def reach(self) -> int:
+        """How many of the observations nearest to a point it asks about their errors and variances."""
+        asked = [window for window, slopes in zip(WINDOWS, self.slopes, strict=True) if slopes.any()]
+        return max(COMPARED, *asked, 0)
 
     def apply(self, rho: Floats, delta: Floats, scales: Floats) -> tuple[Floats, Floats]:
         """Factors (m, t) on the Gaussian's standard deviation, and degrees of freedom (m,) of Student's t.
