@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -153,6 +153,7 @@ def run(
     # All that can be wrong with the options and the files is reported before anything takes long.
     text_format = TextFormat.of_options(separator, decimal, encoding)
     times = TimeFormat(time_format, dayfirst)
+    limits: dict[str, Any] = {} if history is None else {"history": history}
     model = CompositeGPForecaster(
         "log" if log else None if transform == "none" else transform,
         horizon=horizon,
@@ -162,7 +163,7 @@ def run(
         duplicates=duplicates,
         search=search,
         n_jobs=jobs,
-        **({} if history is None else {"history": history}),
+        **limits,
     )
     if series is not None:
         from compositegp.cli.forecast_many import ManyForecasts, forecast_many

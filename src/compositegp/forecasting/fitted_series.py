@@ -1,8 +1,9 @@
 """A fitted model of a series: what was learned, and the latest values."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -15,6 +16,7 @@ from compositegp.forecasting.effects import Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, past_lags
 from compositegp.forecasting.horizon_terms import Filter, Geometry, covariances
+from compositegp.forecasting.kernel_mixture import Member, mixed_moments, weighted
 from compositegp.forecasting.kernel_recursion import KernelRecursion
 from compositegp.forecasting.memory import parts_of
 from compositegp.forecasting.timeline import Horizon, Timeline
@@ -26,6 +28,7 @@ _SAME_TIME = 1e-9  # steps within which two times are the same
 _REACHES = 2  # rows that are kept, over the longest lag: a gap leaves something to forecast from
 _ENOUGH = 0.25  # of the lags have to be observed; otherwise a forecast looks further back
 _FILTERS = 4  # that are kept
+_LEAST_WEIGHT = 1e-3  # of a kernel that forecasts are averaged over, over the largest, after later values
 _CHUNK = 1024  # steps that are forecast at a time, where no covariance is asked for
 
 
@@ -75,6 +78,9 @@ class FittedSeries:
     tempered : array or None
         Of a short series the values before `learned_until` on the model's scale, less the center: outliers are nearer
         to their forecasts. None for a long series.
+    members : sequence of Member
+        Kernels that forecasts of a short series are averaged over; without any they are made by the one kernel, which
+        otherwise says how outliers are tempered, and what is told of the model in words.
     filters : dict
         Filters that were used lately, by their lags and steps: origins without missing values share one.
     """
@@ -97,7 +103,14 @@ class FittedSeries:
     columns: list[str]
     notes: list[str]
     tempered: Floats | None = None
+    members: Sequence[Member] = ()
     filters: dict[bytes, Filter] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without what can be computed again."""
+        members = [replace(one, filters={}) for one in self.members]
+        names = [one.name for one in fields(self)]
+        return {name: getattr(self, name) for name in names} | {"filters": {}, "members": members}
 
     @property
     def last(self) -> float:
@@ -121,6 +134,22 @@ class FittedSeries:
     def parts(self) -> dict[str, Kernel]:
         """The parts of the kernel by their names."""
         return dict(zip(self.names, parts_of(self.kernel, len(self.names)), strict=True))
+
+    def alternatives(self) -> "list[FittedSeries]":
+        """The same series under each kernel that forecasts are averaged over; made when asked for, to save memory."""
+        found = []
+        for one in self.members:
+            series = replace(
+                self,
+                kernel=one.kernel,
+                names=one.names,
+                information=one.information,
+                members=(),
+                filters=one.filters,
+            )
+            vars(series).update(targets=self.targets, past_functions=self.past_functions)  # made once
+            found.append(series)
+        return found
 
     @property
     def rhythm(self) -> Rhythm:
@@ -183,6 +212,11 @@ class FittedSeries:
         looked = np.arange(max(size - _REACHES * self.reach, 0), size)
         return looked[np.isfinite(self.grid.values[looked])][-len(lags) :]
 
+    @cached_property
+    def past_functions(self) -> Floats:
+        """Basis functions of the effects at the rows that a forecast is made from."""
+        return self.effects(self.grid.points[self.observed])
+
     def is_new(self, places: Floats) -> Booleans:
         """Which times are later than the latest observation: a boolean array of shape (n,)."""
         return places > self.last + _SAME_TIME
@@ -234,28 +268,43 @@ class FittedSeries:
         row = self.learned_until - self.grid.first
         rows = slice(row, row + self.block)
         known = np.isfinite(self.grid.values[rows])
-        information, recent, scale = self.information, self.recent, self.scale
+        information, recent, scale, members = self.information, self.recent, self.scale, self.members
         moved = None if self.tempered is None else self._tempered_rows(rows)
         if known.any():
             before = replace(self, grid=Grid(self.grid.first, self.grid.values[:row], self.grid.columns[:row]))
             points = self.grid.points[rows][known]
-            ahead = before.ahead(points)
+            alternatives = before.alternatives()
+            location, variance = before._moments(points, False, alternatives)
             y = self.transform.forward(self.grid.values[rows][known])
-            errors, spread = y - ahead.location, np.sqrt(ahead.filter.variance)
-            total = np.sqrt(ahead.filter.variance + self.estimate.variance_of(ahead.functions))
-            squares, counts = np.array([np.mean((errors / total) ** 2)]), np.array([float(known.sum())])
+            total = np.sqrt(variance)
+            squares, counts = np.array([np.mean(((y - location) / total) ** 2)]), np.array([float(known.sum())])
             recent = recent_squares(squares, counts, self.block, recent)[-1]
             one = np.zeros(len(points), dtype=np.int64)
-            scale = scale.followed(errors / total, before._situation(points), one, self.block)
-            functions = ahead.functions / spread[:, None]
-            if moved is not None:
-                errors = self.center + moved[known] - ahead.location
-            information = information.plus(functions, errors / spread + functions @ self.estimate.mean)
+            scale = scale.followed((y - location) / total, before._situation(points), one, self.block)
+            learned = y if moved is None else self.center + moved[known]
+            information = before._taught(points, learned)
+            members = [
+                replace(member, information=series._taught(points, learned))
+                for member, series in zip(members, alternatives, strict=True)
+            ]
         until = self.learned_until + self.block
         tempered = None if moved is None or self.tempered is None else np.concatenate([self.tempered, moved])
         return replace(
-            self, information=information, recent=recent, scale=scale, learned_until=until, tempered=tempered
+            self,
+            information=information,
+            recent=recent,
+            scale=scale,
+            learned_until=until,
+            tempered=tempered,
+            members=members,
         )
+
+    def _taught(self, points: Floats, y: Floats) -> Information:
+        """What is known about the coefficients after later values `y`, as this kernel forecasts them."""
+        ahead = self.ahead(points)
+        spread = np.sqrt(ahead.filter.variance)
+        functions = ahead.functions / spread[:, None]
+        return self.information.plus(functions, (y - ahead.location) / spread + functions @ self.estimate.mean)
 
     def _with_next_kernel(self) -> "FittedSeries":
         """The kernel with what the next segment that is complete tells about it.
@@ -271,7 +320,27 @@ class FittedSeries:
         kernel, recursion, ratio = recursion.take_in(
             self.kernel, lags, residuals, self.grid.first + start, self.block
         )
+        if self.members:  # their forecasts, not those of the one kernel, have the errors
+            return replace(self, kernel=kernel, recursion=recursion, members=self._reweighted(end), filters={})
         return replace(self, kernel=kernel, recursion=recursion, recent=ratio * self.recent, filters={})
+
+    def _reweighted(self, end: int) -> list[Member]:
+        """The kernels that forecasts are averaged over, each weighted by how likely it makes the segment up to a row.
+
+        This is the posterior given the segment, in which what is known about θ adds up as it does in the paper's
+        average. Each value is given those before it.
+        """
+        first = max(end - self.recursion.segment - _REACHES * self.reach, 0)
+        rows = slice(first, end)
+        past = WholePast(self.targets[rows], self.effects(self.grid.points[rows]), self.information.prior_variance)
+        count = int(np.isfinite(self.targets[end - self.recursion.segment : end]).sum())
+        if not count:
+            return list(self.members)
+        logs = np.array(
+            [past.log_scores(covariances(one.kernel, past.reach))[-count:].sum() for one in self.members]
+        )
+        weights = np.exp(logs - logs.max()) * [one.weight for one in self.members]
+        return weighted(self.members, weights.tolist(), _LEAST_WEIGHT)
 
     def geometry(self, points: Floats) -> Geometry:
         """Lags of the values that a forecast is made from, and steps of later points."""
@@ -283,8 +352,7 @@ class FittedSeries:
         """Forecasts of later points (n, 1 + k + 3 k): locations, basis functions as they are seen, and the filter."""
         rows, geometry = self.observed, self.geometry(points)
         used = self._filter(geometry)
-        past = self.effects(self.grid.points[rows])
-        functions = self.effects(points) - used.weights @ past
+        functions = self.effects(points) - used.weights @ self.past_functions
         location = self.center + used.weights @ self.targets[rows] + functions @ self.estimate.mean
         return _Ahead(location, functions, geometry, used)
 
@@ -309,11 +377,37 @@ class FittedSeries:
         return PredictiveDistribution(location, scale, self.transform, self.scale.family)
 
     def _marginal(self, points: Floats, latent: bool) -> tuple[Floats, Floats]:
+        location, variance = self._moments(points, latent, self.alternatives())
+        return location, np.sqrt(variance) * self.factors(points)
+
+    def _moments(
+        self, points: Floats, latent: bool, alternatives: "Sequence[FittedSeries]" = ()
+    ) -> tuple[Floats, Floats]:
+        """Means and variances at later points, shape (M,), by the alternatives; past errors have no say in them."""
+        if alternatives:
+            each = [series._moments(points, latent) for series in alternatives]
+            return mixed_moments(self.members, *map(list, zip(*each, strict=True)))
         ahead = self.ahead(points)
         variance = ahead.filter.variance + self.estimate.variance_of(ahead.functions) - self._noise * latent
-        return ahead.location, np.sqrt(np.maximum(variance, 0.0)) * self.factors(points)
+        return ahead.location, np.maximum(variance, 0.0)
 
     def _joint(self, points: Floats, latent: bool) -> PredictiveDistribution:
+        location, covariance = self._joint_moments(points, latent)
+        factors = self.factors(points)
+        covariance = 0.5 * (covariance + covariance.T) * np.outer(factors, factors)
+        scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+        return PredictiveDistribution(location, scale, self.transform, self.scale.family, covariance)
+
+    def _joint_moments(self, points: Floats, latent: bool) -> tuple[Floats, Floats]:
+        """Means and the covariance of later points: (M,) and (M, M)."""
+        if self.members:
+            each = [series._joint_moments(points, latent) for series in self.alternatives()]
+            weights = [one.weight for one in self.members]
+            location = np.asarray(sum(weight * one[0] for weight, one in zip(weights, each, strict=True)))
+            total = np.zeros((len(points), len(points)))
+            for weight, (mean, own) in zip(weights, each, strict=True):
+                total += weight * (own + np.outer(mean - location, mean - location))
+            return location, total
         ahead = self.ahead(points)
         geometry = ahead.geometry
         steps = geometry.steps
@@ -323,10 +417,7 @@ class FittedSeries:
         prior[apart == 0] -= self._noise * latent
         covariance = prior - ahead.filter.weights @ k[geometry.outer]
         covariance += ahead.functions @ self.estimate.covariance @ ahead.functions.T
-        factors = self.factors(points)
-        covariance = 0.5 * (covariance + covariance.T) * np.outer(factors, factors)
-        scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
-        return PredictiveDistribution(ahead.location, scale, self.transform, self.scale.family, covariance)
+        return ahead.location, covariance
 
     def factors(self, points: Floats) -> Floats:
         """Factors on the standard deviations of forecasts of later points, by past errors: shape (M,)."""

@@ -4,6 +4,9 @@ On the model's scale a value is center + Σ_e φ_e β_e + Σ_p f_p + noise, with
 independent processes f_p, the parts of the kernel. With K the covariance of the past, noise included, and
 A_p = k_p(ahead, past) K⁻¹, part p has the mean A_p (y − center − Φ β̂). The error of β moves it by S_p = −A_p Φ, and an
 effect by S_e = φ_e. So the covariance of two parts is k_p [p = q] − A_p k_q(past, ahead) + S_p C S_qᵀ.
+
+A forecast that is averaged over kernels has the parts of all of them. A part that a kernel lacks is zero under it, and
+with the weights w_i the parts have the means m = Σ w_i m_i and the covariances Σ w_i (C_i + (m_i − m)(m_i − m)ᵀ).
 """
 
 from dataclasses import dataclass
@@ -75,10 +78,26 @@ def find_parts(series: FittedSeries, points: Floats) -> ForecastParts:
     points : array
         As `FittedSeries.points_at` gives them.
     """
-    past = _Past.of(series)
-    found = [past.parts(points[i : i + _CHUNK]) for i in range(0, len(points), _CHUNK)]
-    mean, covariance = (np.concatenate(one, axis=-1) for one in zip(*found, strict=True))
-    names = [*series.effects.columns, *past.kernels]
+    models = series.alternatives() or [series]
+    weights = [one.weight for one in series.members] or [1.0]
+    pasts = [_Past.of(one) for one in models]
+    effects = list(series.effects.columns)
+    names = [*effects, *dict.fromkeys(name for past in pasts for name in past.kernels)]
+    places = [np.array([names.index(name) for name in (*effects, *past.kernels)]) for past in pasts]
+    mean = np.zeros((len(names), len(points)))
+    covariance = np.zeros((len(names), len(names), len(points)))
+    for start in range(0, len(points), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        found = [past.parts(points[rows]) for past in pasts]
+        means = np.zeros((len(models), len(names), len(points[rows])))
+        for one, place, (own, _) in zip(means, places, found, strict=True):
+            one[place] = own
+        mean[:, rows] = np.tensordot(weights, means, axes=1)
+        away = means - mean[:, rows]
+        covariance[..., rows] = np.einsum("i,ipm,iqm->pqm", weights, away, away)
+        for weight, place, (_, own) in zip(weights, places, found, strict=True):
+            covariance[np.ix_(place, place, np.arange(len(points))[rows])] += weight * own
+    covariance *= series.factors(points) ** 2
     return ForecastParts(names, series.timeline.stamps(points[:, 0]), mean, covariance)
 
 
@@ -115,7 +134,7 @@ class _Past:
         return self.series.estimate.covariance
 
     def parts(self, points: Floats) -> tuple[Floats, Floats]:
-        """Means (P, m) and covariances (P, P, m) of the parts at some points."""
+        """Means (P, m) and covariances (P, P, m) of the parts at some points; past errors have no say in them."""
         series, geometry = self.series, self.series.geometry(points)
         functions = series.effects(points)
         k = covariances(series.kernel, geometry.reach)
@@ -137,5 +156,4 @@ class _Past:
             covariance[first + p, first + p] += k_p[0]
             for q, k_q in enumerate(own):
                 covariance[first + p, first + q] -= np.einsum("mn,nm->m", A, k_q[geometry.outer])
-        covariance *= series.factors(points) ** 2
         return means, 0.5 * (covariance + covariance.swapaxes(0, 1))

@@ -32,6 +32,7 @@ from compositegp.forecasting.series_learning import (
     Task,
     begin_recursion,
     learn_candidate,
+    members,
     memory_windows,
 )
 from compositegp.forecasting.stored_series import from_values, to_values
@@ -44,6 +45,7 @@ from compositegp.validation import are_finite
 
 FORMAT, VERSION = "compositegp forecaster", 4
 _OF_THE_MACHINE = ("n_jobs",)  # parameters that are not part of a model
+_NEWER = {"theta_uncertainty": False}  # parameters that earlier files lack, and what they stood for
 _LONGEST_TEXT = 10_000  # characters of a text that is stored with a model
 _FEWEST_VALUES = 8  # that a model is learned from
 
@@ -83,6 +85,10 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         which is about ten times faster.
     n_jobs : int, optional
         Number of processes, as in joblib.
+    theta_uncertainty : bool
+        Whether forecasts of a series of up to 672 steps are averaged over the kernels that it allows: with seasons or
+        without, with a short memory or without, and with other hyper-parameters, each as likely as the series makes it.
+        ``kernel_`` is then the likeliest. Without it that one makes the forecasts, as with longer series.
 
     Attributes
     ----------
@@ -114,6 +120,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         "duplicates": [StrOptions(set(DUPLICATES))],
         "search": ["boolean"],
         "n_jobs": [Integral, None],
+        "theta_uncertainty": ["boolean"],
     }
 
     def __init__(
@@ -129,6 +136,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         duplicates: str = "error",
         search: bool = True,
         n_jobs: int | None = None,
+        theta_uncertainty: bool = True,
     ) -> None:
         self.target_transform = target_transform
         self.horizon = horizon
@@ -140,6 +148,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         self.duplicates = duplicates
         self.search = search
         self.n_jobs = n_jobs
+        self.theta_uncertainty = theta_uncertainty
 
     @blas_threads_for(0)
     def fit(self, y: pd.Series | pd.DataFrame | Observed, X: pd.DataFrame | None = None) -> "CompositeGPForecaster":
@@ -177,6 +186,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             history_effects(task.grid, task.rhythm, labels),
             fixed=fixed,
             search=self.search,
+            averaged=self.theta_uncertainty,
             n_jobs=self.n_jobs,
         )
         self._take(seen, timeline, task, learned, seen.notes + notes + tried)
@@ -252,6 +262,7 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             seen.columns,
             notes + empty,
             None if learned.whole is None else learned.whole.values[kept],
+            members(task, learned),
         )
 
     @blas_threads_for(0)
@@ -545,8 +556,9 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         try:
             parts = Fields(content, ["parameters", "timeline", "series", "more"])
             names = [name for name in cls().get_params(deep=False) if name not in _OF_THE_MACHINE]
-            given = Fields(parts["parameters"], names)
-            model = cls(**{name: given[name] for name in names})
+            given = Fields(parts["parameters"], [name for name in names if name not in _NEWER], list(_NEWER))
+            values: dict[str, Any] = {name: given[name] for name in names}
+            model = cls(**values | {name: old for name, old in _NEWER.items() if values[name] is None})
             model._check_stored_parameters()
             model._series = from_values(parts["timeline"], parts["series"])
             return model, _plain_values(parts.dictionary("more"))

@@ -15,6 +15,7 @@ from compositegp.forecasting.series_learning import (
     Candidate,
     Learned,
     Task,
+    averaged_over_kernels,
     learn_candidate,
 )
 from compositegp.forecasting.target_scales import scale_in_words, scale_name
@@ -99,6 +100,7 @@ def choose_model(
     *,
     fixed: Sequence[str] = (),
     search: bool = True,
+    averaged: bool = False,
     n_jobs: int | None = None,
 ) -> tuple[Learned, list[str]]:
     """The model whose past forecasts score best, and a note about each change that was tried.
@@ -115,6 +117,9 @@ def choose_model(
         Names of effects that are not left out.
     search : bool
         Whether anything else than the transform is chosen.
+    averaged : bool
+        Whether forecasts of a short series are averaged over kernels. Then so are those by which the transform is
+        chosen; other parts are, by the one kernel, which is quicker.
     n_jobs : int, optional
         Number of processes, as in joblib.
 
@@ -124,11 +129,13 @@ def choose_model(
     """
     run = Parallel(n_jobs=n_jobs)
     first = run(delayed(learn_candidate)(task, Candidate(one, effects, _MEMORIES[0])) for one in transforms)
-    best = _best_scale(first)
+    judged = run(delayed(averaged_over_kernels)(task, one) for one in first) if averaged else first
+    chosen = judged.index(_best_scale(judged))
+    best = first[chosen]
     worth = max(_WORTH, task.chance) if task.is_whole else _WORTH
     notes = []
     if len(transforms) > 1:
-        scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in first)
+        scores = ", ".join(f"{_name(one.candidate.transform)} {one.score:.3f}" for one in judged)
         notes.append(
             f"scale of the target: {_name(best.candidate.transform)}, by log density and CRPS of past forecasts (log "
             f"density, larger is better: {scores})"
@@ -157,6 +164,8 @@ def choose_model(
             )
             top = max(top, together, key=_score)
         best = top
+    if averaged:
+        best = judged[chosen] if best is first[chosen] else averaged_over_kernels(task, best)
     return best, notes
 
 

@@ -27,6 +27,7 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, Windows, covariances, cut_windows
+from compositegp.forecasting.kernel_mixture import LikelyKernel, Member, likely_kernels, members_of
 from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
 from compositegp.forecasting.memory import (
     Memory,
@@ -39,7 +40,7 @@ from compositegp.forecasting.memory import (
     sum_of,
     whole_kernel,
 )
-from compositegp.forecasting.short_series import FREEDOM, LATEST, learn_short_kernel
+from compositegp.forecasting.short_series import FREEDOM, LATEST, Structure, learn_structures
 from compositegp.forecasting.whole_past import WholePast
 from compositegp.learning import Average
 from compositegp.predictive import IdentityTarget, PredictiveDistribution, TargetTransform
@@ -233,6 +234,10 @@ class Learned:
         Which the score is of.
     whole : WholePast or None
         A short series as the model sees it: outliers are tempered. None for a long one.
+    structures : sequence of Structure
+        Kernels that were learned from a short series, of which this is the best.
+    kernels : sequence of LikelyKernel
+        Those that forecasts of a short series are averaged over; without any they are made by the one kernel.
     """
 
     candidate: Candidate
@@ -245,6 +250,8 @@ class Learned:
     score: float
     past: PastForecasts
     whole: WholePast | None = None
+    structures: Sequence[Structure] = ()
+    kernels: Sequence[LikelyKernel] = ()
 
     @property
     def estimate(self) -> Estimate:
@@ -324,8 +331,10 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     center, variance = _usual_moments(y)
     functions = replace(task.effects, effects=candidate.effects)(task.grid.points)
     observed = WholePast(y - center, functions, variance)
+    structures: list[Structure] = []
     if kernel is None:
-        kernel, names = learn_short_kernel(observed, task.patterns, task.block, variance)
+        structures = learn_structures(observed, task.patterns, task.block, variance)
+        kernel, names = structures[0].kernel, structures[0].names
     else:
         names = list(whole_kernel(task.patterns, task.block, len(y), variance))
     k = covariances(kernel, len(y))
@@ -333,8 +342,34 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     forecasts = Forecasts(*(one[task.first_origin :] for one in past.forecasts(k, task.block)))
     scale, recent, tried = _calibrate_whole(task, candidate, forecasts, y)
     score = float(tried.log_scores.mean())
-    information = past.information(k, 1 / np.sqrt(task.block))  # the weight of horizons to come
-    return Learned(candidate, kernel, names, center, information, scale, recent, score, tried, past)
+    information = past.information(k, _weight(task))
+    return Learned(candidate, kernel, names, center, information, scale, recent, score, tried, past, structures)
+
+
+def averaged_over_kernels(task: Task, learned: Learned) -> Learned:
+    """A model of a short series whose forecasts, past ones too, are averaged over the kernels that the series allows.
+
+    A long series, or one whose kernel was given, keeps its one kernel.
+    """
+    past = learned.whole
+    kernels, made = ([], None) if past is None else likely_kernels(learned.structures, past, task.block)
+    if made is None:
+        return learned
+    y = _targets(task.grid.values, learned.candidate.transform)
+    forecasts = Forecasts(*(one[task.first_origin :] for one in made))
+    scale, recent, tried = _calibrate_whole(task, learned.candidate, forecasts, y)
+    score = float(tried.log_scores.mean())
+    return replace(learned, scale=scale, recent=recent, score=score, past=tried, kernels=kernels)
+
+
+def members(task: Task, learned: Learned) -> list[Member]:
+    """The kernels that forecasts are averaged over, each with what is known about the coefficients under it."""
+    return [] if learned.whole is None else members_of(learned.kernels, learned.whole, _weight(task))
+
+
+def _weight(task: Task) -> float:
+    """Of windows of a short series in the information about the coefficients: that of horizons to come."""
+    return float(1 / np.sqrt(task.block))
 
 
 def _usual_moments(y: Floats) -> tuple[float, float]:

@@ -1,8 +1,11 @@
-"""The kernel of a short series, all of which is remembered: its parts, learned without the weight of outliers."""
+"""The kernels that a short series, all of which is remembered, may have: learned without the weight of outliers."""
+
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from compositegp.backend import Floats
 from compositegp.forecasting.horizon_terms import covariances
 from compositegp.forecasting.memory import learn_memory, prior_precision, sum_of, whole_kernel
 from compositegp.forecasting.whole_past import WholePast
@@ -15,13 +18,33 @@ _TEMPERED = 10  # times that the kernel is learned, at most, where there are out
 _SETTLED = 0.05  # standard deviations of the series by which the last of these times moves no outlier
 
 
-def learn_short_kernel(
-    observed: WholePast, patterns: dict[str, float], block: int, variance: float
-) -> tuple[Kernel, list[str]]:
-    """Learn the kernel of a short series.
+class Structure(NamedTuple):
+    """A kernel of some parts, learned.
 
-    Seasons that are no likelier than none are left out, since one that is not there is learned from chance, and a short
-    memory, from which the level returns, is added where it is likelier: by Akaike's criterion, given the same values.
+    Attributes
+    ----------
+    kernel : scikit-learn kernel of the time in steps
+    names : list of str
+        Of its parts.
+    center : array of shape (p,)
+        Of the prior of its hyper-parameters: see `prior_precision`.
+    criterion : float
+        Akaike's: log likelihood less the number of hyper-parameters.
+    """
+
+    kernel: Kernel
+    names: list[str]
+    center: Floats
+    criterion: float
+
+
+def learn_structures(
+    observed: WholePast, patterns: dict[str, float], block: int, variance: float
+) -> list[Structure]:
+    """Learn the kernels that a short series may have: with its seasons and without, with a short memory and without.
+
+    A season that is not there is learned from chance, and a short memory, from which the level returns, helps where
+    there is one. All are learned from the same values, in which outliers are tempered.
 
     Parameters
     ----------
@@ -35,33 +58,27 @@ def learn_short_kernel(
 
     Returns
     -------
-    scikit-learn kernel of the time in steps
-    list of str
-        Names of its parts.
+    list of Structure
+        The best by Akaike's criterion first.
     """
     size = observed.reach
-    parts = whole_kernel(patterns, block, size, variance)
-    kernel = _without_outliers(sum_of(list(parts.values())), observed)
-    past = observed.tempered(covariances(kernel, size)).latest(LATEST)
-
-    def learned(tried: dict[str, Kernel]) -> Kernel:
-        begin = sum_of(list(tried.values()))
-        return learn_memory(begin, [past], precision=prior_precision(begin, FREEDOM)).kernel
-
-    if patterns:
-        fewer = whole_kernel({}, block, size, variance)
-        other = learned(fewer)
-        if _akaike(past, other) > _akaike(past, kernel):
-            kernel, parts, patterns = other, fewer, {}
-    more = whole_kernel(patterns, block, size, variance, short=True)
-    other = learned(more)
-    if _akaike(past, other) > _akaike(past, kernel):
-        kernel, parts = other, more
-    return kernel, list(parts)
+    begin = sum_of(list(whole_kernel(patterns, block, size, variance).values()))
+    first = _without_outliers(begin, observed)
+    past = observed.tempered(covariances(first, size)).latest(LATEST)
+    found = []
+    for seasons in ({}, patterns) if patterns else ({},):
+        for short in (False, True):
+            parts = whole_kernel(seasons, block, size, variance, short=short)
+            start = sum_of(list(parts.values()))
+            if seasons == patterns and not short:
+                kernel = first
+            else:
+                kernel = learn_memory(start, [past], precision=prior_precision(start, FREEDOM)).kernel
+            found.append(Structure(kernel, list(parts), start.theta, _akaike(past, kernel)))
+    return sorted(found, key=lambda one: -one.criterion)
 
 
 def _akaike(past: WholePast, kernel: Kernel) -> float:
-    """Log likelihood less the number of hyper-parameters."""
     return float(past.score(covariances(kernel, past.reach))[0] - len(kernel.theta))
 
 

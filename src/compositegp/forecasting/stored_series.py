@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ from compositegp.forecasting.effects import Effect, Effects, column_width
 from compositegp.forecasting.error_scale import SPANS, ErrorScale
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.grid import Grid
+from compositegp.forecasting.kernel_mixture import Member
 from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
 from compositegp.forecasting.target_scales import TARGET_SCALES, scale_name
 from compositegp.forecasting.timeline import Timeline
-from compositegp.kernels import check_covariances
+from compositegp.kernels import at_theta, check_covariances
 from compositegp.learning import Average
 from compositegp.storage import Fields
 from compositegp.validation import are_finite, check_kernel
 
+_TOLD = ("matrix", "moment", "prior_variance", "weight")
+_ROUNDING = 1e-9  # of a sum of weights
 _AS_IT_IS = "none"  # the scale of a series that is not transformed
 _LARGEST = 1e100  # of a mean: its square has to be a number
 _SHORTEST_SPAN = 0.5  # of a trend or a cycle, in steps
@@ -43,7 +47,7 @@ _YEARS = (1, 9999)  # that a series may have
 
 def to_values(series: FittedSeries) -> dict[str, Any]:
     """A series as numbers, text, arrays and a kernel: the content of a file."""
-    information, scale = series.information, series.scale
+    scale = series.scale
     content = {name: getattr(series, name) for name in _PLAIN} | {
         "block": series.block,
         "recursion": {
@@ -71,12 +75,8 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
             for effect in series.effects.effects
         ],
         "holidays": series.effects.holidays.astype(np.int64),
-        "information": {
-            "matrix": information.matrix,
-            "moment": information.moment,
-            "prior_variance": information.prior_variance,
-            "weight": information.weight,
-        },
+        "information": _told(series.information),
+        "members": [_together(list(some)) for _, some in groupby(series.members, key=lambda one: one.names)],
         "scale": {
             "block": float(scale.block),
             "sub_daily": bool(scale.sub_daily),
@@ -91,9 +91,26 @@ def to_values(series: FittedSeries) -> dict[str, Any]:
     return {"timeline": series.timeline.to_dict(), "series": content}
 
 
+def _told(information: Information) -> dict[str, Any]:
+    return {name: getattr(information, name) for name in _TOLD}
+
+
+def _together(members: list[Member]) -> dict[str, Any]:
+    """Kernels of the same parts as one, with all their numbers."""
+    told = [one.information for one in members]
+    return {
+        "kernel": members[0].kernel,
+        "names": members[0].names,
+        "thetas": np.array([one.theta for one in members]),
+        "weights": np.array([one.weight for one in members]),
+        "matrices": np.array([one.matrix for one in told]),
+        "moments": np.array([one.moment for one in told]),
+    }
+
+
 def from_values(timeline: Any, series: Any) -> FittedSeries:
     """The series that `to_values` wrote, checked; a ValueError says what is wrong."""
-    parts = Fields(series, _NAMES, ["tempered"])
+    parts = Fields(series, _NAMES, ["tempered", "members"])
     columns, names = parts.texts("columns"), parts.texts("names")
     kernel = check_kernel(parts["kernel"])
     check_covariances(kernel, np.array([[0.0], [1.0]]))
@@ -106,13 +123,7 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
     if not effects.effects or effects.effects[0].kind != "level":
         raise ValueError("the first effect must be the level")
     q = effects(grid.points[:1]).shape[1]
-    about = Fields(parts["information"], ["matrix", "moment", "prior_variance", "weight"])
-    information = Information(
-        about.reals("matrix", q, q),
-        about.reals("moment", q),
-        about.number("prior_variance", above=0.0),
-        about.number("weight", above=0.0),
-    )
+    information = _information(parts["information"], q)
     name = parts.text("transform")
     transform = TARGET_SCALES.get(None if name == _AS_IT_IS else name)
     if transform is None:
@@ -138,12 +149,52 @@ def from_values(timeline: Any, series: Any) -> FittedSeries:
         columns,
         parts.texts("notes"),
         _tempered(parts["tempered"], grid, _learned_until(parts["learned_until"], grid)),
+        _members(parts["members"], information),
     )
     if (found.recent < 0).any():
         raise ValueError("recent, mean squares of the latest errors, must not be negative")
-    if found.names[-1:] != ["noise"] or not hasattr(found.parts["noise"], "noise_level"):
-        raise ValueError("the last part of the kernel must be the noise")
-    _check_mean(found)
+    for one in (found, *found.alternatives()):
+        if one.names[-1:] != ["noise"] or not hasattr(one.parts["noise"], "noise_level"):
+            raise ValueError("the last part of the kernel must be the noise")
+        _check_mean(one)
+    return found
+
+
+def _information(values: Any, q: int) -> Information:
+    about = Fields(values, _TOLD)
+    return Information(
+        about.reals("matrix", q, q),
+        about.reals("moment", q),
+        about.number("prior_variance", above=0.0),
+        about.number("weight", above=0.0),
+    )
+
+
+def _members(values: Any, information: Information) -> list[Member]:
+    """Kernels that forecasts are averaged over; none in the file of a long series, or of an earlier version."""
+    found, q = [], len(information.moment)
+    for one in _list(values or []):
+        parts = Fields(one, ["kernel", "names", "thetas", "weights", "matrices", "moments"])
+        kernel, names = check_kernel(parts["kernel"]), parts.texts("names")
+        weights = parts.reals("weights", None)
+        thetas = parts.reals("thetas", len(weights), len(kernel.theta))
+        matrices = parts.reals("matrices", len(weights), q, q)
+        moments = parts.reals("moments", len(weights), q)
+        if (weights <= 0).any():
+            raise ValueError("the weights of the kernels that forecasts are averaged over must be positive")
+        low, high = kernel.bounds.T
+        if (np.clip(thetas, low, high) != thetas).any():
+            raise ValueError("thetas of the kernels that forecasts are averaged over must be within their bounds")
+        for weight, theta, matrix, moment in zip(weights.tolist(), thetas, matrices, moments, strict=True):
+            member = at_theta(kernel, theta)
+            check_covariances(member, np.array([[0.0], [1.0]]))
+            told = replace(information, matrix=matrix, moment=moment)
+            found.append(Member(weight, member, names, theta, told))
+    total = sum(one.weight for one in found)
+    if found and not abs(total - 1) < _ROUNDING:
+        raise ValueError(
+            f"the weights of the kernels that forecasts are averaged over add up to {total:.6g}, not 1"
+        )
     return found
 
 

@@ -15,6 +15,7 @@ from compositegp.prediction.neighborhood_tuning import (
 )
 from compositegp.prediction.short_forms import SHORT_FORMS, as_prediction_method
 from compositegp.prediction.theta_mixture import ThetaMixture, over_theta
+from compositegp.prediction.theta_posterior import Proposal
 
 __all__ = [
     "SHORT_FORMS",
@@ -28,6 +29,7 @@ __all__ = [
     "NeighborhoodTuning",
     "PredictionMethod",
     "Predictor",
+    "Proposal",
     "ThetaMixture",
     "as_prediction_method",
     "chosen_neighbors",

@@ -49,6 +49,7 @@ def over_theta(predictor: Predictor, fitted: FittedTerms) -> Predictor:
     >>> X = np.linspace(0, 6, 20)[:, None]
     >>> data = Observations.checked(RBF(2.0) + WhiteKernel(0.1), X, np.sin(X[:, 0]), mean=None, noise_variance=None)
     >>> fitted = FittedTerms(data, as_mean(None), list, Composite)
+    >>> from compositegp.prediction import Nearest
     >>> mixed = over_theta(Nearest().bind(fitted), fitted)
     >>> type(mixed).__name__, mixed.marginals(X[:2], None).mean.shape
     ('ThetaMixture', (2,))

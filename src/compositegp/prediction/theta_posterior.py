@@ -9,7 +9,7 @@ ratio of the posterior density to the density that it was proposed with.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -41,6 +41,16 @@ _LEAST_WEIGHT = 1e-3  # draws of less weight than this part of the largest are l
 _PROBES = 64  # random vectors for the Fisher information of a step to the mode
 _EXACT = 1e9  # p n³ up to which the Fisher information at the mode is exact
 _GAIN = 1e-4  # the search for the mode ends when a step promises less log posterior than this
+
+
+class ThetaDensity(Protocol):
+    """A density of log θ."""
+
+    def log_density(self, theta: Floats) -> float:
+        """Its logarithm, up to a constant; −∞ where there is none."""
+
+    def clip(self, theta: Floats) -> Floats:
+        """Values within the bounds of θ."""
 
 
 class WeightedKernel(NamedTuple):
@@ -87,19 +97,11 @@ def weighted_kernels(data: Observations) -> list[WeightedKernel]:
     posterior = ThetaPosterior(data)
     if posterior.factored_at(data.kernel.theta) is None:
         return []
-    thetas, log_ratios = Proposal.around_mode(posterior).draw(posterior)
-    # NaN: basis functions that are the same at the data.
-    log_ratios = np.where(np.isnan(log_ratios), -np.inf, log_ratios)
-    if not np.isfinite(log_ratios).any():
-        return []
-    weights = tempered_weights(log_ratios)
-    weights = np.where(weights < _LEAST_WEIGHT * weights.max(), 0.0, weights)
-    weights /= weights.sum()
     found = []
-    for theta, weight in zip(thetas, weights, strict=True):
-        factored = posterior.factored_at(theta) if weight else None
+    for theta, weight in Proposal.around_mode(posterior).likely(posterior):
+        factored = posterior.factored_at(theta)
         if factored is not None:
-            found.append(WeightedKernel(float(weight), posterior.at(theta), factored))
+            found.append(WeightedKernel(weight, posterior.at(theta), factored))
     return found
 
 
@@ -236,8 +238,23 @@ class Proposal(NamedTuple):
 
     @classmethod
     def around_mode(cls, posterior: ThetaPosterior) -> "Proposal":
-        """The proposal that has the posterior's mode and, along every direction, its width."""
+        """The proposal that has the posterior's mode and, along every direction, one and a half of its width."""
         mode, fisher = find_mode(posterior)
+        spread = 1 + (_PROPOSAL_SPREAD - 1) * min(1.0, _FEW_PARAMETERS / len(mode))
+        return cls.around(posterior, mode, fisher, spread)
+
+    @classmethod
+    def around(cls, posterior: ThetaDensity, mode: Floats, fisher: Floats, spread: float = 1.0) -> "Proposal":
+        """The proposal that has a posterior's mode and, along every direction, its width times `spread`.
+
+        Parameters
+        ----------
+        posterior : ThetaDensity
+        mode : array of shape (p,)
+        fisher : array of shape (p, p)
+            The information there.
+        spread : float
+        """
         values, vectors = np.linalg.eigh(fisher)
         directions = np.linalg.cholesky((vectors / values) @ vectors.T)
         top = posterior.log_density(mode)
@@ -248,16 +265,27 @@ class Proposal(NamedTuple):
             return float(np.clip(1 / np.sqrt(fall), *_WIDTHS)) if fall > 0 else _WIDTHS[1]
 
         widths = np.array([[width(side * step) for step in directions.T] for side in (-1, 1)])
-        spread = 1 + (_PROPOSAL_SPREAD - 1) * min(1.0, _FEW_PARAMETERS / len(mode))
         return cls(mode, directions, spread * widths)
 
-    def draw(self, posterior: ThetaPosterior) -> tuple[Floats, Floats]:
-        """Values of log θ, shape (draws, p), within the bounds, and log ratios of posterior to proposal, (draws,).
+    def likely(self, posterior: ThetaDensity, count: int = _DRAWS) -> list[tuple[Floats, float]]:
+        """Some of `count` values of log θ, those that are likely, with weights that add up to one."""
+        thetas, log_ratios = self.draw(posterior, count)
+        # NaN: basis functions that are the same at the data.
+        log_ratios = np.where(np.isnan(log_ratios), -np.inf, log_ratios)
+        if not np.isfinite(log_ratios).any():
+            return []
+        weights = tempered_weights(log_ratios)
+        weights = np.where(weights < _LEAST_WEIGHT * weights.max(), 0.0, weights)
+        weights /= weights.sum()
+        return [(theta, float(weight)) for theta, weight in zip(thetas, weights, strict=True) if weight]
+
+    def draw(self, posterior: ThetaDensity, count: int = _DRAWS) -> tuple[Floats, Floats]:
+        """Values of log θ, shape (count, p), within the bounds, and log ratios of posterior to proposal, (count,).
 
         They are a Latin hypercube sample, the same in every call.
         """
         below, above = self.widths
-        levels = latin_hypercube(_DRAWS, len(self.mode))
+        levels = latin_hypercube(count, len(self.mode))
         left = below / (below + above)
         steps = np.where(
             levels < left,
