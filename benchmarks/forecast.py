@@ -16,7 +16,8 @@ electricity and of the NOx series had been seen when four of them were settled (
 are learned from, that the scale follows recent errors, within how many standard errors scales of the target count as
 equal, and that of equal ones the one that changes values least is taken), so that these test parts are not untouched.
 That outliers of short series are tempered, and from how many standard deviations on, was decided after a look at the
-errors of petrol and diesel after the lockdown of 2020.
+errors of petrol and diesel after the lockdown of 2020. That forecasts of short series are averaged over kernels was
+tried because of spending and fuel oil, and decided by other series (`benchmarks/forecast_public.py`).
 """
 
 import argparse
@@ -52,7 +53,9 @@ _COLUMNS = (
 _CAVEAT = (
     "Defaults of compositegp come from origins inside the training parts and from other series, but test scores of "
     "electricity and of the NOx series had been seen when four of them were settled, and errors of petrol and diesel "
-    "after the lockdown of 2020 when it was decided that outliers of short series are tempered."
+    "after the lockdown of 2020 when it was decided that outliers of short series are tempered. That forecasts of short "
+    "series are averaged over kernels was tried because of the scores of spending and fuel oil, and decided by other "
+    "series."
 )
 
 
