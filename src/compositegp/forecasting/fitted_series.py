@@ -16,7 +16,7 @@ from compositegp.forecasting.effects import Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, past_lags
 from compositegp.forecasting.horizon_terms import Filter, Geometry, covariances
-from compositegp.forecasting.kernel_mixture import Member, mixed_moments, weighted
+from compositegp.forecasting.kernel_mixture import MixtureMember, mixed_moments, weighted
 from compositegp.forecasting.kernel_recursion import KernelRecursion
 from compositegp.forecasting.memory import parts_of
 from compositegp.forecasting.timeline import Horizon, Timeline
@@ -78,7 +78,7 @@ class FittedSeries:
     tempered : array or None
         Of a short series the values before `learned_until` on the model's scale, less the center: outliers are nearer
         to their forecasts. None for a long series.
-    members : sequence of Member
+    members : sequence of MixtureMember
         Kernels that forecasts of a short series are averaged over; without any they are made by the one kernel, which
         otherwise says how outliers are tempered, and what is told of the model in words.
     filters : dict
@@ -103,7 +103,7 @@ class FittedSeries:
     columns: list[str]
     notes: list[str]
     tempered: Floats | None = None
-    members: Sequence[Member] = ()
+    members: Sequence[MixtureMember] = ()
     filters: dict[bytes, Filter] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -324,7 +324,7 @@ class FittedSeries:
             return replace(self, kernel=kernel, recursion=recursion, members=self._reweighted(end), filters={})
         return replace(self, kernel=kernel, recursion=recursion, recent=ratio * self.recent, filters={})
 
-    def _reweighted(self, end: int) -> list[Member]:
+    def _reweighted(self, end: int) -> list[MixtureMember]:
         """The kernels that forecasts are averaged over, each weighted by how likely it makes the segment up to a row.
 
         This is the posterior given the segment, in which what is known about θ adds up as it does in the paper's

@@ -51,7 +51,7 @@ class LikelyKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class MixtureMember:
     """The same, with what is known about the coefficients of the effects under this kernel.
 
     Attributes
@@ -73,7 +73,7 @@ class Member:
     filters: dict[bytes, Filter] = field(default_factory=dict, repr=False)
 
 
-AnyMember = TypeVar("AnyMember", LikelyKernel, Member)
+AnyMember = TypeVar("AnyMember", LikelyKernel, MixtureMember)
 
 
 def likely_kernels(
@@ -117,13 +117,13 @@ def likely_kernels(
     return kernels, Forecasts(*moments)
 
 
-def members_of(kernels: Sequence[LikelyKernel], past: WholePast, weight: float) -> list[Member]:
+def members_of(kernels: Sequence[LikelyKernel], past: WholePast, weight: float) -> list[MixtureMember]:
     """The kernels with what the past tells about the coefficients, as windows of some weight would."""
     found = []
     for one in kernels:
         try:
             information = past.information(covariances(one.kernel, past.reach), weight)
-            found.append(Member(one.weight, one.kernel, one.names, one.theta, information))
+            found.append(MixtureMember(one.weight, one.kernel, one.names, one.theta, information))
         except LinAlgError:  # without the effects, which made the matrix larger
             continue
     return weighted(found, [one.weight for one in found])
@@ -137,7 +137,7 @@ def weighted(members: Sequence[AnyMember], weights: Sequence[float], least: floa
 
 
 def mixed_moments(
-    members: Sequence[LikelyKernel] | Sequence[Member], means: Sequence[Floats], variances: Sequence[Floats]
+    members: Sequence[LikelyKernel] | Sequence[MixtureMember], means: Sequence[Floats], variances: Sequence[Floats]
 ) -> tuple[Floats, Floats]:
     """Mean and variance of a mixture, from those of its members, of one shape; a mean may be NaN in all of them."""
     weights, each = np.array([one.weight for one in members]), np.array(means)

@@ -27,7 +27,7 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, Windows, covariances, cut_windows
-from compositegp.forecasting.kernel_mixture import LikelyKernel, Member, likely_kernels, members_of
+from compositegp.forecasting.kernel_mixture import LikelyKernel, MixtureMember, likely_kernels, members_of
 from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
 from compositegp.forecasting.memory import (
     Memory,
@@ -362,7 +362,7 @@ def averaged_over_kernels(task: Task, learned: Learned) -> Learned:
     return replace(learned, scale=scale, recent=recent, score=score, past=tried, kernels=kernels)
 
 
-def members(task: Task, learned: Learned) -> list[Member]:
+def members(task: Task, learned: Learned) -> list[MixtureMember]:
     """The kernels that forecasts are averaged over, each with what is known about the coefficients under it."""
     return [] if learned.whole is None else members_of(learned.kernels, learned.whole, _weight(task))
 

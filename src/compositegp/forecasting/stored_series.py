@@ -14,7 +14,7 @@ from compositegp.forecasting.effects import Effect, Effects, column_width
 from compositegp.forecasting.error_scale import SPANS, ErrorScale
 from compositegp.forecasting.fitted_series import FittedSeries
 from compositegp.forecasting.grid import Grid
-from compositegp.forecasting.kernel_mixture import Member
+from compositegp.forecasting.kernel_mixture import MixtureMember
 from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
 from compositegp.forecasting.target_scales import TARGET_SCALES, scale_name
 from compositegp.forecasting.timeline import Timeline
@@ -95,7 +95,7 @@ def _told(information: Information) -> dict[str, Any]:
     return {name: getattr(information, name) for name in _TOLD}
 
 
-def _together(members: list[Member]) -> dict[str, Any]:
+def _together(members: list[MixtureMember]) -> dict[str, Any]:
     """Kernels of the same parts as one, with all their numbers."""
     told = [one.information for one in members]
     return {
@@ -170,7 +170,7 @@ def _information(values: Any, q: int) -> Information:
     )
 
 
-def _members(values: Any, information: Information) -> list[Member]:
+def _members(values: Any, information: Information) -> list[MixtureMember]:
     """Kernels that forecasts are averaged over; none in the file of a long series, or of an earlier version."""
     found, q = [], len(information.moment)
     for one in _list(values or []):
@@ -189,7 +189,7 @@ def _members(values: Any, information: Information) -> list[Member]:
             member = at_theta(kernel, theta)
             check_covariances(member, np.array([[0.0], [1.0]]))
             told = replace(information, matrix=matrix, moment=moment)
-            found.append(Member(weight, member, names, theta, told))
+            found.append(MixtureMember(weight, member, names, theta, told))
     total = sum(one.weight for one in found)
     if found and not abs(total - 1) < _ROUNDING:
         raise ValueError(
