@@ -1,14 +1,22 @@
 """Forecasts that are averaged over kernels: against dense algebra under each of them."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import multivariate_normal
 
 from compositegp.forecasting import CompositeGPForecaster
 from compositegp.forecasting.grid import Grid
 from compositegp.forecasting.horizon_terms import covariances
-from compositegp.forecasting.kernel_mixture import LikelyKernel, likely_kernels, mixed_moments, weighted
+from compositegp.forecasting.kernel_mixture import (
+    LikelyKernel,
+    likely_kernels,
+    mixed_forecasts,
+    mixed_moments,
+    weighted,
+)
 from compositegp.forecasting.memory import prior_precision
 from compositegp.forecasting.short_series import FREEDOM, learn_structures
 from compositegp.forecasting.stored_series import from_values, to_values
@@ -83,7 +91,7 @@ def test_parts_add_up_to_the_forecast(model):
 def test_past_forecasts_are_those_of_the_mixture(series):
     past = WholePast(series.to_numpy() - 10, np.ones((SIZE, 1)), 1.0)
     structures = learn_structures(past, {"year": 12.0}, HORIZON, 1.0)
-    kernels, made = likely_kernels(structures, past, HORIZON)
+    kernels, made = mixed_forecasts(likely_kernels(structures, past), past, HORIZON)
     each = [past.forecasts(covariances(one.kernel, SIZE), HORIZON) for one in kernels]
     weights = np.array([one.weight for one in kernels])[:, None, None]
     errors = (weights * [one.errors for one in each]).sum(axis=0)
@@ -101,7 +109,7 @@ def test_a_structure_has_its_akaike_weight(series):
     for one in structures:  # the criterion from its definition
         expected = past.score(covariances(one.kernel, SIZE))[0] - len(one.kernel.theta)
         assert one.criterion == pytest.approx(expected)
-    kernels, _ = likely_kernels(structures, past, HORIZON)
+    kernels = likely_kernels(structures, past)
     found = [sum(kernel.weight for kernel in kernels if kernel.names == one.names) for one in structures]
     ratios = np.exp([one.criterion - structures[0].criterion for one in structures])
     np.testing.assert_allclose(
@@ -113,7 +121,7 @@ def test_weights_follow_the_likelihood_and_the_prior(series):
     """Draws around the mode, weighted by importance, have the mean of log θ that many draws from the prior have."""
     past = WholePast(series.to_numpy()[:24] - 10, np.ones((24, 1)), 1.0)
     structure = min(learn_structures(past, {}, HORIZON, 1.0), key=lambda one: len(one.names))
-    kernels, _ = likely_kernels([structure], past, HORIZON)
+    kernels = likely_kernels([structure], past)
     spread = np.diagonal(prior_precision(structure.kernel, FREEDOM)) ** -0.5
     draws = structure.center + spread * np.random.default_rng(0).normal(size=(4000, len(spread)))
     draws = draws[((draws >= structure.kernel.bounds[:, 0]) & (draws <= structure.kernel.bounds[:, 1])).all(axis=1)]
@@ -138,23 +146,34 @@ def test_every_kernel_learns_from_later_values_as_it_would_alone(fitted):
         np.testing.assert_allclose(member.information.moment, expected.information.moment, rtol=1e-6, atol=1e-9)
 
 
-def test_a_learned_segment_weighs_kernels_by_how_likely_it_is(fitted, series):
+def test_a_kernel_that_goes_on_learning_forecasts_alone(fitted, series):
     later = series.to_numpy()[-12 : -12 + HORIZON] + 0.2
     rows = Grid(int(fitted.last) + 1, later, np.zeros((HORIZON, 0)))
     updated = fitted.with_observations(rows, learn=True)
-    values = np.append(series.to_numpy(), later) - fitted.center
-    expected = []
-    for one in fitted.members:
-        covariance = dense(fitted, one, SIZE + HORIZON)
-        whole, before = (
-            multivariate_normal.logpdf(values[:n], cov=covariance[:n, :n]) for n in (SIZE + HORIZON, SIZE)
-        )
-        expected.append(one.weight * np.exp(whole - before))
-    by_kernel = {one.kernel.theta.tobytes(): one.weight for one in updated.members}
-    found = np.array([by_kernel.get(one.kernel.theta.tobytes(), 0.0) for one in fitted.members])
-    np.testing.assert_allclose(found, np.array(expected) / sum(expected), rtol=1e-3, atol=2e-3)
-    assert np.abs(found - [one.weight for one in fitted.members]).max() > 1e-3
     assert updated.kernel != fitted.kernel
+    assert not updated.members
+    points = updated.next_places(HORIZON)[:, None]
+    found = updated.forecast(points, joint=False, latent=False)
+    np.testing.assert_array_equal(found.location, updated.ahead(points).location)
+
+
+def test_a_refit_is_averaged_over_the_same_kernels(model, series):
+    again = copy.deepcopy(model).refit(series)
+    pd.testing.assert_frame_equal(again.predict(HORIZON), model.predict(HORIZON), rtol=1e-9)
+    weights = [[one.weight for one in found._fitted().members] for found in (again, model)]
+    np.testing.assert_allclose(*weights)
+    alone = copy.deepcopy(model).refit(series, theta=model.kernel_.theta)
+    assert not alone._fitted().members
+
+
+def test_filters_of_long_forecasts_are_not_kept(fitted):
+    fitted = pickle.loads(pickle.dumps(fitted))
+    fitted.forecast(fitted.next_places(200)[:, None], joint=False, latent=False)
+    assert not any(one.filters for one in fitted.members)
+    rows = Grid(int(fitted.last) + 1, np.full(3 * HORIZON, 10.0), np.zeros((3 * HORIZON, 0)))
+    updated = fitted.with_observations(rows)
+    assert {len(one.filters) for one in updated.members} == {1}
+    assert not any(one.filters for one in pickle.loads(pickle.dumps(updated)).members)
 
 
 def test_files_have_all_the_kernels(fitted, model, tmp_path):

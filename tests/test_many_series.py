@@ -16,7 +16,7 @@ from compositegp.forecasting.memory import learn_memory
 from compositegp.forecasting.shared_learning import Member, common_thetas, variances_of
 from compositegp.learning import RecursiveEstimate
 
-PLAIN = CompositeGPForecaster(None, seasons=["day"], search=False, theta_uncertainty=False)
+PLAIN = CompositeGPForecaster(None, seasons=["day"], search=False)
 
 
 def make_table(names="abc", days=9, seed=0, scale=1.0):

@@ -168,7 +168,7 @@ class TestParts:
     def test_they_are_kept_in_files_and_by_a_refit(self, tmp_path):
         rng = np.random.default_rng(1)
         series = pd.Series(50 + rng.normal(size=96), pd.date_range("2010-01-01", periods=96, freq="MS"))
-        model = CompositeGPForecaster(None, horizon=12, theta_uncertainty=False).fit(series)
+        model = CompositeGPForecaster(None, horizon=12).fit(series)
         model.save(tmp_path / "model.cgp")
         again = CompositeGPForecaster.load(tmp_path / "model.cgp")
         assert list(again.parts_) == list(model.parts_)

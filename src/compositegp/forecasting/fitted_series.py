@@ -16,7 +16,7 @@ from compositegp.forecasting.effects import Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, column_histories, past_lags
 from compositegp.forecasting.horizon_terms import Filter, Geometry, covariances
-from compositegp.forecasting.kernel_mixture import MixtureMember, mixed_moments, weighted
+from compositegp.forecasting.kernel_mixture import MixtureMember, mixed_moments
 from compositegp.forecasting.kernel_recursion import KernelRecursion
 from compositegp.forecasting.memory import parts_of
 from compositegp.forecasting.timeline import Horizon, Timeline
@@ -27,8 +27,6 @@ from compositegp.predictive import PredictiveDistribution, TargetTransform
 _SAME_TIME = 1e-9  # steps within which two times are the same
 _REACHES = 2  # rows that are kept, over the longest lag: a gap leaves something to forecast from
 _ENOUGH = 0.25  # of the lags have to be observed; otherwise a forecast looks further back
-_FILTERS = 4  # that are kept
-_LEAST_WEIGHT = 1e-3  # of a kernel that forecasts are averaged over, over the largest, after later values
 _CHUNK = 1024  # steps that are forecast at a time, where no covariance is asked for
 
 
@@ -83,6 +81,8 @@ class FittedSeries:
         otherwise says how outliers are tempered, and what is told of the model in words.
     filters : dict
         Filters that were used lately, by their lags and steps: origins without missing values share one.
+    filters_kept : int
+        How many of them are kept.
     """
 
     timeline: Timeline
@@ -105,6 +105,7 @@ class FittedSeries:
     tempered: Floats | None = None
     members: Sequence[MixtureMember] = ()
     filters: dict[bytes, Filter] = field(default_factory=dict, repr=False)
+    filters_kept: int = 4
 
     def __getstate__(self) -> dict[str, Any]:
         """State without what can be computed again."""
@@ -135,8 +136,11 @@ class FittedSeries:
         """The parts of the kernel by their names."""
         return dict(zip(self.names, parts_of(self.kernel, len(self.names)), strict=True))
 
-    def alternatives(self) -> "list[FittedSeries]":
-        """The same series under each kernel that forecasts are averaged over; made when asked for, to save memory."""
+    def alternatives(self, *, keep: bool = False) -> "list[FittedSeries]":
+        """The same series under each kernel that forecasts are averaged over; made when asked for, to save memory.
+
+        With `keep` each keeps the last filter that it used, for the next origin of the same horizon.
+        """
         found = []
         for one in self.members:
             series = replace(
@@ -145,7 +149,8 @@ class FittedSeries:
                 names=one.names,
                 information=one.information,
                 members=(),
-                filters=one.filters,
+                filters=one.filters if keep else {},
+                filters_kept=1,
             )
             vars(series).update(targets=self.targets, past_functions=self.past_functions)  # made once
             found.append(series)
@@ -273,7 +278,7 @@ class FittedSeries:
         if known.any():
             before = replace(self, grid=Grid(self.grid.first, self.grid.values[:row], self.grid.columns[:row]))
             points = self.grid.points[rows][known]
-            alternatives = before.alternatives()
+            alternatives = before.alternatives(keep=True)
             location, variance = before._moments(points, False, alternatives)
             y = self.transform.forward(self.grid.values[rows][known])
             total = np.sqrt(variance)
@@ -310,7 +315,8 @@ class FittedSeries:
         """The kernel with what the next segment that is complete tells about it.
 
         Mean squares of recent errors are restated in the unit of the new variances, so that they do not count twice
-        what the kernel has learned. What the level of the scale has learned of it is forgotten with time.
+        what the kernel has learned. What the level of the scale has learned of it is forgotten with time. From then on
+        forecasts are made by this kernel alone: those that they were averaged over learn nothing.
         """
         recursion = self.recursion
         end = recursion.until + recursion.segment - self.grid.first
@@ -320,27 +326,7 @@ class FittedSeries:
         kernel, recursion, ratio = recursion.take_in(
             self.kernel, lags, residuals, self.grid.first + start, self.block
         )
-        if self.members:  # their forecasts, not those of the one kernel, have the errors
-            return replace(self, kernel=kernel, recursion=recursion, members=self._reweighted(end), filters={})
-        return replace(self, kernel=kernel, recursion=recursion, recent=ratio * self.recent, filters={})
-
-    def _reweighted(self, end: int) -> list[MixtureMember]:
-        """The kernels that forecasts are averaged over, each weighted by how likely it makes the segment up to a row.
-
-        This is the posterior given the segment, in which what is known about θ adds up as it does in the paper's
-        average. Each value is given those before it.
-        """
-        first = max(end - self.recursion.segment - _REACHES * self.reach, 0)
-        rows = slice(first, end)
-        past = WholePast(self.targets[rows], self.effects(self.grid.points[rows]), self.information.prior_variance)
-        count = int(np.isfinite(self.targets[end - self.recursion.segment : end]).sum())
-        if not count:
-            return list(self.members)
-        logs = np.array(
-            [past.log_scores(covariances(one.kernel, past.reach))[-count:].sum() for one in self.members]
-        )
-        weights = np.exp(logs - logs.max()) * [one.weight for one in self.members]
-        return weighted(self.members, weights.tolist(), _LEAST_WEIGHT)
+        return replace(self, kernel=kernel, recursion=recursion, recent=ratio * self.recent, members=(), filters={})
 
     def geometry(self, points: Floats) -> Geometry:
         """Lags of the values that a forecast is made from, and steps of later points."""
@@ -359,7 +345,7 @@ class FittedSeries:
     def _filter(self, geometry: Geometry) -> Filter:
         key = np.concatenate([geometry.lags, [-1], geometry.steps]).tobytes()
         if key not in self.filters:
-            if len(self.filters) >= _FILTERS:
+            if len(self.filters) >= self.filters_kept:
                 self.filters.pop(next(iter(self.filters)))
             try:
                 self.filters[key] = geometry.filter(covariances(self.kernel, geometry.reach))

@@ -30,6 +30,7 @@ from compositegp.forecasting.series_learning import (
     Candidate,
     Learned,
     Task,
+    averaged_over_kernels,
     begin_recursion,
     learn_candidate,
     members,
@@ -88,7 +89,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     theta_uncertainty : bool
         Whether forecasts of a series of up to 672 steps are averaged over the kernels that it allows: with seasons or
         without, with a short memory or without, and with other hyper-parameters, each as likely as the series makes it.
-        ``kernel_`` is then the likeliest. Without it that one makes the forecasts, as with longer series.
+        ``kernel_`` is the likeliest. Without it that one makes the forecasts, as with longer series, and with short
+        ones that share the hyper-parameters of many (`fit_many`).
 
     Attributes
     ----------
@@ -198,7 +200,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
     ) -> "CompositeGPForecaster":
         """Learn coefficients and scale of errors anew, with the parts that `fit` chose and a kernel that is given.
 
-        Nothing is chosen and the kernel is not learned, so that it is much faster than `fit`.
+        Nothing is chosen and the kernel is not learned, so that it is much faster than `fit`. Where forecasts are
+        averaged over kernels, they go on being so, with the same weights, unless `theta` is given.
 
         Parameters
         ----------
@@ -230,6 +233,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
         candidate = Candidate(before.transform, kept, Memory())
         learned = learn_candidate(task, candidate, kernel, rounds=1, learn_kernel=False)
         learned = replace(learned, names=before.names)
+        if theta is None:
+            learned = averaged_over_kernels(task, learned, before.members)
         self._take(seen, timeline, task, learned, seen.notes + notes)
         return self
 
@@ -293,7 +298,8 @@ class CompositeGPForecaster(BaseEstimator):  # type: ignore[misc]
             Each complete segment of seven horizons (one, for a series that is forecast from all its past) also teaches
             the kernel's hyper-parameters, by the paper's running average: what `fit` knew and what each segment tells
             are weighted by their Fisher information. Without it they stay as they are. Horizons that are taken in
-            without it teach them nothing later either.
+            without it teach them nothing later either. Forecasts that are averaged over kernels (`theta_uncertainty`)
+            are made by the one that learns from then on.
 
         Returns
         -------

@@ -76,10 +76,8 @@ class MixtureMember:
 AnyMember = TypeVar("AnyMember", LikelyKernel, MixtureMember)
 
 
-def likely_kernels(
-    structures: Sequence[Structure], past: WholePast, horizon: int
-) -> tuple[list[LikelyKernel], Forecasts | None]:
-    """Structures and values of θ that are likely given a series, and the forecasts of known values by all of them.
+def likely_kernels(structures: Sequence[Structure], past: WholePast) -> list[LikelyKernel]:
+    """Structures and values of θ that are likely given a series.
 
     Parameters
     ----------
@@ -87,15 +85,11 @@ def likely_kernels(
         The best first.
     past : WholePast
         Outliers are tempered.
-    horizon : int
-        Steps of the forecasts.
 
     Returns
     -------
     list of LikelyKernel
         Empty where no value of θ that was drawn has a likelihood.
-    Forecasts or None
-        Errors and variances by origin: see `WholePast.forecasts`.
     """
     latest, found = past.latest(LATEST), []
     for structure in structures:
@@ -103,18 +97,32 @@ def likely_kernels(
         for theta, part in _likely_thetas(structure, latest) if ratio >= _LEAST_SHARE else ():
             kernel = at_theta(structure.kernel, theta)
             found.append(LikelyKernel(ratio * part, kernel, structure.names, theta))
-    kernels, each = [], []
-    for one in weighted(found, [one.weight for one in found], _LEAST_WEIGHT):
+    return weighted(found, [one.weight for one in found], _LEAST_WEIGHT)
+
+
+def mixed_forecasts(
+    kernels: Sequence[LikelyKernel], past: WholePast, horizon: int
+) -> tuple[list[LikelyKernel], Forecasts | None]:
+    """The forecasts of known values by all of some kernels, and those kernels that could make them.
+
+    Returns
+    -------
+    list of LikelyKernel
+    Forecasts or None
+        Errors and variances by origin: see `WholePast.forecasts`. None where there is no kernel.
+    """
+    kept, each = [], []
+    for one in kernels:
         try:
             each.append(past.forecasts(covariances(one.kernel, past.reach), horizon))
-            kernels.append(one)
+            kept.append(one)
         except LinAlgError:  # of all the past: that of its latest part can be factorized
             continue
-    kernels = weighted(kernels, [one.weight for one in kernels])
-    if not kernels:
+    kept = weighted(kept, [one.weight for one in kept])
+    if not kept:
         return [], None
-    moments = mixed_moments(kernels, [one.errors for one in each], [one.variance for one in each])
-    return kernels, Forecasts(*moments)
+    moments = mixed_moments(kept, [one.errors for one in each], [one.variance for one in each])
+    return kept, Forecasts(*moments)
 
 
 def members_of(kernels: Sequence[LikelyKernel], past: WholePast, weight: float) -> list[MixtureMember]:

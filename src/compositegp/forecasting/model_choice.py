@@ -128,6 +128,7 @@ def choose_model(
     Learned, list of str
     """
     run = Parallel(n_jobs=n_jobs)
+    averaged = averaged and task.is_whole
     first = run(delayed(learn_candidate)(task, Candidate(one, effects, _MEMORIES[0])) for one in transforms)
     judged = run(delayed(averaged_over_kernels)(task, one) for one in first) if averaged else first
     chosen = judged.index(_best_scale(judged))

@@ -27,7 +27,13 @@ from compositegp.forecasting.effects import Effect, Effects
 from compositegp.forecasting.error_scale import ErrorScale, Situation, recent_squares
 from compositegp.forecasting.grid import Grid, Rhythm, past_lags
 from compositegp.forecasting.horizon_terms import Geometry, Windows, covariances, cut_windows
-from compositegp.forecasting.kernel_mixture import LikelyKernel, MixtureMember, likely_kernels, members_of
+from compositegp.forecasting.kernel_mixture import (
+    LikelyKernel,
+    MixtureMember,
+    likely_kernels,
+    members_of,
+    mixed_forecasts,
+)
 from compositegp.forecasting.kernel_recursion import HORIZONS, KernelRecursion
 from compositegp.forecasting.memory import (
     Memory,
@@ -346,13 +352,21 @@ def _learn_from_whole_past(task: Task, candidate: Candidate, kernel: Kernel | No
     return Learned(candidate, kernel, names, center, information, scale, recent, score, tried, past, structures)
 
 
-def averaged_over_kernels(task: Task, learned: Learned) -> Learned:
+def averaged_over_kernels(
+    task: Task, learned: Learned, given: Sequence[MixtureMember | LikelyKernel] | None = None
+) -> Learned:
     """A model of a short series whose forecasts, past ones too, are averaged over the kernels that the series allows.
 
-    A long series, or one whose kernel was given, keeps its one kernel.
+    Or over those that are given. A long series, or one whose kernel alone was given, keeps its one kernel.
     """
     past = learned.whole
-    kernels, made = ([], None) if past is None else likely_kernels(learned.structures, past, task.block)
+    if past is None:
+        return learned
+    if given is None:
+        kernels = likely_kernels(learned.structures, past)
+    else:
+        kernels = [LikelyKernel(one.weight, one.kernel, one.names, one.theta) for one in given]
+    kernels, made = mixed_forecasts(kernels, past, task.block)
     if made is None:
         return learned
     y = _targets(task.grid.values, learned.candidate.transform)

@@ -65,6 +65,7 @@ class SktimeForecaster(BaseForecaster):  # type: ignore[misc]
         n_neighbors: int = 672,
         search: bool = True,
         n_jobs: int | None = None,
+        theta_uncertainty: bool = True,
     ) -> None:
         self.target_transform = target_transform
         self.horizon = horizon
@@ -75,6 +76,7 @@ class SktimeForecaster(BaseForecaster):  # type: ignore[misc]
         self.n_neighbors = n_neighbors
         self.search = search
         self.n_jobs = n_jobs
+        self.theta_uncertainty = theta_uncertainty
         super().__init__()
 
     def _fit(self, y: pd.Series, X: pd.DataFrame | None, fh: Any) -> "SktimeForecaster":

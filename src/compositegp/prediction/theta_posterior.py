@@ -238,7 +238,7 @@ class Proposal(NamedTuple):
 
     @classmethod
     def around_mode(cls, posterior: ThetaPosterior) -> "Proposal":
-        """The proposal that has the posterior's mode and, along every direction, one and a half of its width."""
+        """The proposal that has the posterior's mode and is wider than it, with few parameters by half."""
         mode, fisher = find_mode(posterior)
         spread = 1 + (_PROPOSAL_SPREAD - 1) * min(1.0, _FEW_PARAMETERS / len(mode))
         return cls.around(posterior, mode, fisher, spread)
