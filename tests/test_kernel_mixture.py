@@ -88,6 +88,14 @@ def test_parts_add_up_to_the_forecast(model):
     assert names <= set(parts.names)
 
 
+def test_the_description_says_how_likely_parts_are(model):
+    (line,) = [one for one in model.describe() if one.startswith("forecasts: ")]
+    members = model._fitted().members
+    assert f"{len(members)} kernels" in line
+    share = sum(one.weight for one in members if "short memory" in one.names)
+    assert f"{share:.0%} with short memory" in line
+
+
 def test_past_forecasts_are_those_of_the_mixture(series):
     past = WholePast(series.to_numpy() - 10, np.ones((SIZE, 1)), 1.0)
     structures = learn_structures(past, {"year": 12.0}, HORIZON, 1.0)

@@ -22,6 +22,10 @@ def describe(series: FittedSeries) -> list[str]:
         count = len(part.theta)
         own = [next(errors) for _ in range(count)]
         lines.append(f"{name}: " + _words(name, np.exp(part.theta), own, step))
+    if series.members:
+        lines.append(
+            f"forecasts: averaged over {len(series.members)} kernels, {_shares(series)}; above is the likeliest"
+        )
     scale = scale_in_words(scale_name(series.transform))
     tails = (
         "normal" if series.scale.log_df > 4 else f"as of Student's t with {np.exp(series.scale.log_df):.1f} degrees"
@@ -33,6 +37,14 @@ def describe(series: FittedSeries) -> list[str]:
             f"hyper-parameters: averaged over the fit and {average.n_segments - 1} later segment(s){left_out}"
         )
     return [*lines, f"scale of the target: {scale}; tails of errors: {tails}"]
+
+
+def _shares(series: FittedSeries) -> str:
+    """The parts that not all the kernels have, and the weight of those that have them."""
+    names = list(dict.fromkeys(name for one in series.members for name in one.names))
+    shares = {name: sum(one.weight for one in series.members if name in one.names) for name in names}
+    open_ = [f"{share:.0%} with {name}" for name, share in shares.items() if share < 1 - 1e-9]
+    return ", ".join(open_) if open_ else "all with these parts"
 
 
 def _words(name: str, values: Any, errors: list[float], step: Any) -> str:
